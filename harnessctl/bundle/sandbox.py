@@ -1,0 +1,111 @@
+"""Sandboxed expressions and templates: one environment for prompts, hooks, routes and rewrites.
+
+What always holds: no attribute that begins with an underscore, no unbounded range, no mutation of what is passed in.
+Templates are strict: an undefined name is an error. Expressions are lenient: an undefined name makes them false.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jinja2
+import jinja2.meta
+import jinja2.nodes
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+MAX_RENDERED_CHARS = 1_000_000
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    """Refuses to build huge strings by multiplication and power, which the stock sandbox lets through."""
+
+    intercepted_binops = frozenset({"*", "**"})
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        if operator == "**" and not (abs(left) < 1e6 and abs(right) < 100):
+            raise jinja2.sandbox.SecurityError("power out of bounds")
+        if operator == "*":
+            size = next((len(x) for x in (left, right) if isinstance(x, (str, list, tuple))), 0)
+            count = next((x for x in (left, right) if isinstance(x, int)), 0)
+            if size * count > MAX_RENDERED_CHARS:
+                raise jinja2.sandbox.SecurityError("repetition out of bounds")
+        return super().call_binop(context, operator, left, right)
+
+
+@functools.cache
+def strict_environment() -> ImmutableSandboxedEnvironment:
+    """The environment of templates: strict, without autoescape, blocks trimmed as prompts want them."""
+    return _Environment(
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False
+    )
+
+
+@functools.cache
+def lenient_environment() -> ImmutableSandboxedEnvironment:
+    """The environment of expressions: an undefined name, or a part of one, is undefined, and false."""
+    return _Environment(undefined=jinja2.ChainableUndefined)
+
+
+@functools.lru_cache(maxsize=4096)
+def compile_template(source: str) -> jinja2.Template:
+    """A strict template; raises jinja2.TemplateSyntaxError."""
+    return strict_environment().from_string(source)
+
+
+@functools.lru_cache(maxsize=4096)
+def compile_expression(source: str) -> Callable[[Mapping[str, Any]], Any]:
+    """A function from names to the expression's value; undefined and failing operations give None, never an error.
+
+    Raises jinja2.TemplateSyntaxError when `source` is not an expression.
+    """
+    expression = lenient_environment().compile_expression(source, undefined_to_none=True)
+
+    def evaluate(names: Mapping[str, Any]) -> Any:
+        try:
+            return expression(dict(names))
+        except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, jinja2.TemplateError):
+            return None
+
+    return evaluate
+
+
+def undeclared_names(source: str) -> set[str]:
+    """The names that a template or `{{ expression }}` reads and does not set itself."""
+    return jinja2.meta.find_undeclared_variables(strict_environment().parse(source))
+
+
+def unsafe_accesses(source: str) -> list[tuple[int, str]]:
+    """(line, what) for each access that the sandbox would refuse at run time, found without running the template."""
+    tree = strict_environment().parse(source)
+    found: list[tuple[int, str]] = []
+    for node in tree.find_all((jinja2.nodes.Getattr, jinja2.nodes.Getitem)):
+        name = node.attr if isinstance(node, jinja2.nodes.Getattr) else getattr(node.arg, "value", None)
+        if isinstance(name, str) and (
+            name.startswith("_") or name in {"mro", "format_map", "gi_frame", "cr_frame", "func_globals"}
+        ):
+            found.append((node.lineno, name))
+    for call in tree.find_all(
+        (jinja2.nodes.Include, jinja2.nodes.Import, jinja2.nodes.FromImport, jinja2.nodes.Extends)
+    ):
+        found.append((call.lineno, type(call).__name__.lower()))
+    for filter_node in tree.find_all(jinja2.nodes.Filter):
+        if filter_node.name == "attr":
+            found.append((filter_node.lineno, "attr"))
+    return sorted(found)
+
+
+def called_with_constant(source: str, function: str) -> list[tuple[int, str | None]]:
+    """(line, argument) for each call of `function` (`tool`, `skill`); None where the argument is not a constant string."""
+    out: list[tuple[int, str | None]] = []
+    for call in strict_environment().parse(source).find_all(jinja2.nodes.Call):
+        if isinstance(call.node, jinja2.nodes.Name) and call.node.name == function:
+            value = call.args[0] if len(call.args) == 1 else None
+            out.append(
+                (
+                    call.lineno,
+                    value.value if isinstance(value, jinja2.nodes.Const) and isinstance(value.value, str) else None,
+                )
+            )
+    return out

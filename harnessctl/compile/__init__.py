@@ -1,0 +1,1 @@
+"""Compile: sources to bundle, as a list of passes."""

@@ -1,0 +1,1 @@
+"""Local decoding: a small model on this machine."""

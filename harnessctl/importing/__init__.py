@@ -1,0 +1,1 @@
+"""Import of other people's skills, hooks and MCP captures."""

@@ -1,0 +1,1 @@
+"""On-disk records: versioned types that everything above reads and writes."""

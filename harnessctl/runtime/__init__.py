@@ -1,0 +1,1 @@
+"""Runtime: carries a request through a bundle."""

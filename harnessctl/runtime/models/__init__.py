@@ -1,0 +1,1 @@
+"""Models that the runtime ships: any OpenAI-compatible endpoint, and a script."""

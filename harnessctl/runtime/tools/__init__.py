@@ -1,0 +1,1 @@
+"""How a tool call is carried out: python, http, MCP, builtin."""

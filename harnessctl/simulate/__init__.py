@@ -1,0 +1,1 @@
+"""Simulation: worlds and, later, scenarios and faults."""
