@@ -21,10 +21,16 @@ from harnessctl.errors import RecordError, StorageError
 
 
 def canonical_json(value: Any) -> bytes:
-    """`value` as RFC 8785 canonical JSON."""
+    """`value` as RFC 8785 canonical JSON.
+
+    StorageError for what that form cannot hold: an integer beyond 2^53 - 1, NaN, infinity, a lone surrogate.
+    """
     import rfc8785
 
-    return rfc8785.dumps(value)
+    try:
+        return rfc8785.dumps(value)
+    except rfc8785.CanonicalizationError as error:
+        raise StorageError(f"not representable as canonical JSON: {error}") from error
 
 
 def digest_bytes(data: bytes) -> str:

@@ -96,7 +96,7 @@ class HookDecision(msgspec.Struct, omit_defaults=True, kw_only=True):
     error: str | None = None
 
 
-class Trajectory(msgspec.Struct, omit_defaults=True, kw_only=True):
+class Trajectory(msgspec.Struct, omit_defaults=True, kw_only=True, tag_field="format", tag=FORMAT):
     """The record of one request. `started` is UTC, ISO 8601. `limits` are the effective ones, which scorers read.
 
     `bundle`, `world` and `template` are SHA-256 digests: of the harness state, the world's tables, and the chat
@@ -116,7 +116,6 @@ class Trajectory(msgspec.Struct, omit_defaults=True, kw_only=True):
     stop: StopReason
     reply: str
     route: Route
-    format: str = FORMAT
     world: str | None = None
     template: str | None = None
     prompt: str | None = None

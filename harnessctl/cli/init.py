@@ -1,0 +1,24 @@
+"""`harnessctl init`: a new project from a template."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def init(
+    directory: Annotated[Path, typer.Argument(help="Where; default: here.")] = Path(),
+    template: Annotated[
+        str, typer.Option("--template", "-t", help="minimal: the smallest project; live-stream: the shipped host.")
+    ] = "minimal",
+) -> None:
+    """Make a project in DIRECTORY that validates, compiles and runs; nothing that exists is overwritten."""
+    from harnessctl.cli import output
+    from harnessctl.manifests.templates import copy_template
+
+    written = copy_template(template, directory)
+    output.talk(f"{output.plural(len(written), 'file')} written to {directory.resolve()}")
+    step = "" if directory == Path() else f"cd {directory} && "
+    output.talk(f"next: {step}harnessctl validate && harnessctl compile && harnessctl docs quickstart")

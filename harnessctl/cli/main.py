@@ -1,0 +1,126 @@
+"""The program: registers the commands and turns every error into text and an exit code.
+
+Exit codes: 0 done; 1 faults or failure; 2 usage; 3 ran, and the gate failed; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from harnessctl import __version__
+from harnessctl.cli import (
+    compile as compile_command,
+)
+from harnessctl.cli import (
+    diff,
+    docs,
+    doctor,
+    importing,
+    init,
+    models,
+    new,
+    render,
+    run,
+    schema,
+    show,
+    validate,
+    verify,
+    view,
+)
+
+app = typer.Typer(
+    name="harnessctl",
+    help="Compile, run, evolve and train over the harness of a tool-using LLM agent.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    version: bool = typer.Option(False, "--version", help="Print the version and stop."),
+) -> None:
+    if version:
+        sys.stdout.write(f"harnessctl {__version__}\n")
+        raise typer.Exit
+
+
+for command in (
+    init.init,
+    validate.validate,
+    compile_command.compile_,
+    diff.diff,
+    show.show,
+    render.render,
+    verify.verify,
+    run.run,
+    view.view,
+    schema.schema,
+    doctor.doctor,
+    docs.docs,
+):
+    app.command(command.__name__.rstrip("_"))(command)
+app.add_typer(new.app, name="new")
+app.add_typer(importing.app, name="import")
+app.add_typer(models.app, name="models")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program; returns the exit code and never raises or shows a traceback for a known error."""
+    from harnessctl.errors import HarnessctlError
+
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        result = typer.main.get_command(app).main(args=arguments, prog_name="harnessctl", standalone_mode=False)
+        code = result if isinstance(result, int) else 0
+        sys.stdout.flush()
+    except HarnessctlError as error:
+        code = _report(error, json="--json" in arguments)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        code = 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except Exception as error:
+        code = _click_error(error)
+    if argv is None:
+        sys.exit(code)
+    return code
+
+
+def _report(error: Exception, *, json: bool) -> int:
+    """Show an error of ours: JSON on stdout when asked, text on stderr otherwise."""
+    from harnessctl.cli import output
+    from harnessctl.errors import FaultsError, HarnessctlError
+
+    assert isinstance(error, HarnessctlError)
+    if json:
+        found = [f.as_dict() for f in error.faults] if isinstance(error, FaultsError) else []
+        output.json_data({"error": error.message, "hint": error.hint, "faults": found})
+    elif isinstance(error, FaultsError):
+        output.faults(error.faults)
+        output.talk(error.message)
+    else:
+        output.talk(error.render())
+    return error.exit_code
+
+
+def _click_error(error: Exception) -> int:
+    """Usage errors and exits of the command-line library; anything else is a fault of ours and is raised."""
+    if isinstance(error, typer.Exit):
+        return error.exit_code
+    if isinstance(error, typer.Abort):
+        sys.stderr.write("interrupted\n")
+        return 130
+    show = getattr(error, "show", None)
+    if show is None:
+        raise error
+    show()
+    return int(getattr(error, "exit_code", 2))

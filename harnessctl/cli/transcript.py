@@ -1,0 +1,89 @@
+"""Trajectories as people read them: a row each, or the whole exchange."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from harnessctl.cli.output import clip
+from harnessctl.records.trajectory import Trajectory
+
+
+def summary_rows(trajectories: Iterable[Trajectory]) -> list[tuple[str, str, str, str, str, str]]:
+    """(id, asked, skills, tools, said, ended) for each trajectory; failed calls are marked with their status."""
+    return [
+        (
+            t.id,
+            clip(asked(t), 60),
+            ", ".join(t.skills) or "-",
+            _tools(t) or "-",
+            clip(t.reply, 90) or "-",
+            t.stop if t.route == "public" or t.stop == "silent" else f"{t.stop} ({t.route})",
+        )
+        for t in trajectories
+    ]
+
+
+def asked(trajectory: Trajectory) -> str:
+    """What the viewer or viewers wrote."""
+    request = trajectory.request
+    if request.get("messages"):
+        return " / ".join(str(m.get("text", "")) for m in request["messages"])
+    return str(request.get("text", ""))
+
+
+def stop_counts(trajectories: Iterable[Trajectory]) -> dict[str, int]:
+    """How many ended with each reason, most first."""
+    return dict(Counter(t.stop for t in trajectories).most_common())
+
+
+def transcript(t: Trajectory) -> str:
+    """One request in full, as plain text."""
+    lines = [
+        f"{t.id}  {t.harness}  bundle {t.bundle[:12]}  {t.model}  loop {t.loop}",
+        f"ended {t.stop} ({t.route}) after {t.took_s:.2f} s, {len(t.calls)} model calls, {len(t.tools)} tool calls",
+    ]
+    if t.error:
+        lines.append(f"error: {t.error}")
+    lines += [f"warning: {warning}" for warning in t.warnings]
+    for message in t.messages:
+        lines.append("")
+        lines.append(f"[{message.get('role')}]")
+        if message.get("content"):
+            lines.append(_indent(str(message["content"])))
+        for call in message.get("tool_calls") or ():
+            function = call.get("function", {})
+            lines.append(f"    -> {function.get('name')} {function.get('arguments')}")
+    if t.tools:
+        lines += ["", "tool calls:"]
+    for call in t.tools:
+        outcome = call.error or clip(orjson.dumps(call.result).decode(), 160)
+        took = (call.ended_s - call.started_s) * 1000
+        lines.append(
+            f"    {call.round}  {call.name}({_arguments(call.arguments)}) {call.status}, {took:.1f} ms: {outcome}"
+        )
+    decided = [d for d in t.hooks if d.decision not in ("pass", "observed")]
+    if decided:
+        lines += ["", "hooks that did something:"]
+    for decision in decided:
+        why = decision.error or decision.reason or ""
+        lines.append(
+            f"    {decision.round}  {decision.event} {decision.hook}: {decision.decision} {clip(why, 160)}".rstrip()
+        )
+    lines += ["", "reply:", _indent(t.reply or "(nothing)")]
+    return "\n".join(lines)
+
+
+def _tools(t: Trajectory) -> str:
+    return ", ".join(c.name if c.status == "ok" else f"{c.name} ({c.status})" for c in t.tools)
+
+
+def _arguments(arguments: dict[str, Any]) -> str:
+    return ", ".join(f"{key}={orjson.dumps(value).decode()}" for key, value in arguments.items())
+
+
+def _indent(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())

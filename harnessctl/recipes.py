@@ -1,0 +1,152 @@
+"""Recipes: Hydra composes `recipes/<job>/<name>.yaml` with overrides into a plain, resolved config.
+
+The only user of Hydra. A project's own recipes come first, the packaged ones stand behind them, so that a project made
+before a job existed can still run it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from harnessctl.errors import UsageError
+from harnessctl.manifests.templates import template_root
+
+Config = TypeVar("Config", bound=msgspec.Struct)
+
+
+def recipe_folders(root: Path | None) -> list[Path]:
+    """Where recipes are looked for, first come first: the project's recipes/, then the packaged ones."""
+    folders = [root / "recipes"] if root is not None and (root / "recipes").is_dir() else []
+    packaged = template_root("live-stream") / "recipes"
+    return folders + ([packaged] if packaged.resolve() not in [f.resolve() for f in folders] else [])
+
+
+def recipe_names(root: Path | None, job: str) -> list[str]:
+    """The recipes of a job, sorted."""
+    return sorted({path.stem for folder in recipe_folders(root) for path in (folder / job).glob("*.yaml")})
+
+
+def group_options(root: Path | None) -> dict[str, list[str]]:
+    """Config groups (`model`, ...) and their options."""
+    found: dict[str, set[str]] = {}
+    for folder in recipe_folders(root):
+        for path in (folder / "_groups").glob("*/*.yaml"):
+            found.setdefault(path.parent.name, set()).add(path.stem)
+    return {name: sorted(options) for name, options in sorted(found.items())}
+
+
+def compose(root: Path | None, job: str, overrides: Sequence[str] = ()) -> dict[str, Any]:
+    """The resolved config of `job`: recipe `default`, or the one that `recipe=NAME` among the overrides names.
+
+    `model=X`, where X is no option of the group, sets `model.name=X`. UsageError says which key or value is wrong,
+    what is allowed, and what may have been meant.
+    """
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_dir
+    from hydra.errors import HydraException
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    name, rest = "default", []
+    for item in overrides:
+        if "=" not in item:
+            raise UsageError(f"{item!r} is not KEY=VALUE", hint="keys look like policy=local or seed=7")
+        if item.startswith("recipe="):
+            name = item.removeprefix("recipe=")
+        else:
+            rest.append(_group_or_name(root, item))
+    if name not in recipe_names(root, job):
+        raise UsageError(
+            f"no recipe {job}/{name}.yaml; there are {', '.join(recipe_names(root, job)) or 'none'}",
+            hint=f"recipes live in recipes/{job}/",
+        )
+    folders = recipe_folders(root)
+    first = next(folder for folder in folders if (folder / job / f"{name}.yaml").is_file())
+    search = [f"file://{folder / '_groups'}" for folder in folders if (folder / "_groups").is_dir()]
+    search += [f"file://{folder}" for folder in folders if folder != first]
+    try:
+        with initialize_config_dir(str(first.resolve()), version_base="1.3"):
+            config = hydra_compose(f"{job}/{name}", overrides=[*rest, f"hydra.searchpath=[{','.join(search)}]"])
+        resolved = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    except (HydraException, OmegaConfBaseException) as error:
+        raise _explain(error, root, job, name) from error
+    assert isinstance(resolved, dict)
+    return {str(key): value for key, value in resolved.items()}
+
+
+def typed(config: dict[str, Any], kind: type[Config], *, job: str) -> Config:
+    """`config` as `kind`; UsageError names the key, what it got and what it takes."""
+    try:
+        return msgspec.convert(config, kind, strict=True)
+    except msgspec.ValidationError as error:
+        text = str(error)
+        place = re.search(r" - at `\$\.?(.*?)`$", text)
+        key = place.group(1) if place else ""
+        what = text[: place.start()] if place else text
+        got = config
+        for part in filter(None, key.split(".")):
+            got = got.get(part) if isinstance(got, dict) else None
+        shown = f" (got {got!r})" if key and not isinstance(got, dict) else ""
+        raise UsageError(
+            f"key {key or job}: {what}{shown}", hint=f"`harnessctl {job} --cfg` prints every key"
+        ) from error
+
+
+def expand(overrides: Sequence[str]) -> list[list[str]]:
+    """Every combination of a sweep: `seed=1,2 loop=harness,react` gives four lists of overrides, in order."""
+    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    try:
+        parsed = OverridesParser.create().parse_overrides(list(overrides))
+        return [list(batch) for batch in BasicSweeper.split_arguments(parsed, max_batch_size=None)[0]]
+    except HydraException as error:
+        raise UsageError(str(error).splitlines()[0]) from error
+
+
+def to_yaml(config: dict[str, Any]) -> str:
+    """The config as YAML, keys in the recipe's order."""
+    from omegaconf import OmegaConf
+
+    return OmegaConf.to_yaml(OmegaConf.create(config))
+
+
+def _group_or_name(root: Path | None, item: str) -> str:
+    key, _, value = item.partition("=")
+    options = group_options(root).get(key)
+    if options is None or value in options or "," in value:
+        return item
+    escaped = value.replace("'", "\\'")
+    return f"{key}.name='{escaped}'"
+
+
+def _explain(error: Exception, root: Path | None, job: str, name: str) -> UsageError:
+    """Hydra's and OmegaConf's errors as one sentence with the allowed keys."""
+    text = str(error)
+    key = re.search(r"Could not override '([^']+)'|Key '([^']+)' is not in struct", text)
+    if key:
+        wrong = key.group(1) or key.group(2)
+        known = list(_flat(compose(root, job, [f"recipe={name}"])))
+        near = difflib.get_close_matches(wrong, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"keys: {', '.join(known)}"
+        return UsageError(f"no key {wrong!r} in recipe {job}/{name}", hint=hint)
+    missing = re.search(r"Missing mandatory value: (\S+)", text)
+    if missing:
+        return UsageError(f"key {missing.group(1)} has no value", hint=f"give {missing.group(1)}=VALUE")
+    return UsageError(text.splitlines()[0])
+
+
+def _flat(config: dict[str, Any], prefix: str = "") -> list[str]:
+    out: list[str] = []
+    for key, value in config.items():
+        out.append(prefix + key)
+        if isinstance(value, dict):
+            out.extend(_flat(value, f"{prefix}{key}."))
+    return out
