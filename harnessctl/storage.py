@@ -24,13 +24,44 @@ def canonical_json(value: Any) -> bytes:
     """`value` as RFC 8785 canonical JSON.
 
     StorageError for what that form cannot hold: an integer beyond 2^53 - 1, NaN, infinity, a lone surrogate.
+
+    orjson writes the same bytes, many times faster, for all but keys outside ASCII (RFC 8785 sorts by UTF-16 units) and
+    floats that either writes with an exponent; what has one of those goes the long way.
     """
+    try:
+        return orjson.dumps(_plain(value), option=orjson.OPT_SORT_KEYS)
+    except (_NotPlain, TypeError):
+        pass  # TypeError: a lone surrogate, say, which the long way names
     import rfc8785
 
     try:
         return rfc8785.dumps(value)
     except rfc8785.CanonicalizationError as error:
         raise StorageError(f"not representable as canonical JSON: {error}") from error
+
+
+class _NotPlain(Exception):
+    """A value that orjson does not write as RFC 8785 wants it."""
+
+
+def _plain(value: Any) -> Any:
+    """`value` with floats that are whole as integers: what orjson writes as RFC 8785 wants it; _NotPlain otherwise."""
+    kind = type(value)
+    if kind is str or kind is bool or value is None:
+        return value
+    if kind is dict:
+        if not all(type(key) is str and key.isascii() for key in value):
+            raise _NotPlain
+        return {key: item if type(item) is str else _plain(item) for key, item in value.items()}
+    if kind is list:
+        return [item if type(item) is str else _plain(item) for item in value]
+    if kind is int and -(2**53) < value < 2**53:
+        return value
+    if kind is float and 1e-4 <= abs(value) < 2**53:
+        return int(value) if value.is_integer() else value
+    if value == 0.0:
+        return 0
+    raise _NotPlain
 
 
 def digest_bytes(data: bytes) -> str:

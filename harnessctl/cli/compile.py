@@ -17,7 +17,7 @@ def compile_(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Compile the project's harnesses into build/ and write harness.lock."""
+    """Compile harnesses into build/ and harness.lock."""
     from harnessctl.cli import output
     from harnessctl.cli.project import discover, project_root
     from harnessctl.compile import compile_project

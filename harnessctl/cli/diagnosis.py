@@ -67,14 +67,14 @@ def _programs() -> Iterator[CheckResult]:
 
 
 def _models() -> Iterator[CheckResult]:
-    from harnessctl.decode.registry import list_models
+    from harnessctl.decode.catalog import list_models
 
     for model in list_models():
         there = model.state == "pulled"
         yield CheckResult(
             f"model {model.name}",
             "good" if there else "optional",
-            str(model.path) if there else f"harnessctl models pull {model.name}",
+            model.path if there else f"{model.problem or 'not pulled'}; harnessctl models pull {model.name}",
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -12,14 +12,18 @@ from harnessctl.cli.options import HarnessName, Json, Project
 def diff(
     a: Annotated[str, typer.Argument(help="A bundle, a project folder or a git revision.", show_default=False)],
     b: Annotated[
-        Optional[str], typer.Argument(help="The other one; default: the project as it is now.", show_default=False)
+        str | None, typer.Argument(help="The other one; default: the project as it is now.", show_default=False)
     ] = None,
     harness: HarnessName = None,
     project: Project = None,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 1 when there is a difference.")] = False,
     json: Json = False,
 ) -> None:
-    """Compare two bundles, folders or git revisions: rules, tools, hooks, blocks, limits, prompt tokens."""
+    """Say what changed between two harness states.
+
+    A and B are bundles, project folders or git revisions. Rules, tools, hooks, blocks, limits and prompt tokens are
+    compared, not lines.
+    """
     from harnessctl.cli import output
     from harnessctl.cli.project import project_root
     from harnessctl.compile.diff import diff_bundles, render_changes

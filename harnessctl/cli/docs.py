@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
 
 def docs(
-    page: Annotated[Optional[str], typer.Argument(help="A page; none: list them.", show_default=False)] = None,
+    page: Annotated[str | None, typer.Argument(help="A page; none: list them.", show_default=False)] = None,
 ) -> None:
-    """Print a page of the documentation, or the pages there are."""
+    """Print a page of the documentation."""
     import difflib
     import sys
 

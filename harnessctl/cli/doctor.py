@@ -8,7 +8,10 @@ from harnessctl.cli.options import Json, Project
 
 
 def doctor(project: Project = None, json: Json = False) -> None:
-    """Check Python, packages, models and the project; exit 1 when something needed is missing."""
+    """Check Python, packages, models and project.
+
+    Exit 1 when something needed is missing.
+    """
     from harnessctl.cli import output
     from harnessctl.cli.diagnosis import diagnose
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from harnessctl.importing.report import ImportReport
 
 app = typer.Typer(
-    help="Import skills, hooks or MCP captures, with a report of what was not carried over.", no_args_is_help=True
+    help="Import skills, hooks or MCP captures.", no_args_is_help=True
 )
 
 Source = Annotated[Path, typer.Argument(help="A file or a folder.", exists=True, show_default=False)]

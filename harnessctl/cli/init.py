@@ -14,7 +14,10 @@ def init(
         str, typer.Option("--template", "-t", help="minimal: the smallest project; live-stream: the shipped host.")
     ] = "minimal",
 ) -> None:
-    """Make a project in DIRECTORY that validates, compiles and runs; nothing that exists is overwritten."""
+    """Make a project that validates, compiles and runs.
+
+    Nothing that exists in DIRECTORY is overwritten.
+    """
     from harnessctl.cli import output
     from harnessctl.manifests.templates import copy_template
 

@@ -46,6 +46,7 @@ app = typer.Typer(
 def root(
     version: bool = typer.Option(False, "--version", help="Print the version and stop."),
 ) -> None:
+    """Compile, run, evolve and train over the harness of a tool-using LLM agent."""
     if version:
         sys.stdout.write(f"harnessctl {__version__}\n")
         raise typer.Exit

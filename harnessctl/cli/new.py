@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
 from harnessctl.cli.options import Project
 
-app = typer.Typer(help="Scaffold a skill, hook, tool or recipe.", no_args_is_help=True)
+app = typer.Typer(help="Start a skill, hook, tool or recipe.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(show_default=False)]
 
 SKILL = """\
 ---
 name: {name}
-description: Says what {name} does and when to load it.
+description: Says in a sentence what this skill does and when to load it.
 metadata: {{version: "0.1.0", kind: reply}}
 ---
 What the viewer should get out of it, in a sentence.
@@ -28,7 +28,6 @@ What the viewer should get out of it, in a sentence.
 """
 
 HOOK = """\
-# yaml-language-server: $schema=https://harnessctl.dev/schemas/hooks.json
 apiVersion: harnessctl/v1
 kind: Hooks
 hooks:
@@ -43,7 +42,6 @@ hooks:
 """
 
 TOOL = """\
-# yaml-language-server: $schema=https://harnessctl.dev/schemas/tools.json
 apiVersion: harnessctl/v1
 kind: Tools
 tools:
@@ -128,7 +126,7 @@ def recipe(
     )
 
 
-def _write(project: Optional[Path], files: dict[str, str], include: str | None, name: str, pattern: str) -> None:
+def _write(project: Path | None, files: dict[str, str], include: str | None, name: str, pattern: str) -> None:
     """Write the files that do not exist yet, all or none, and say what to do next."""
     import re
 

@@ -1,0 +1,53 @@
+"""`harnessctl run`: let a harness answer comments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harnessctl.cli.options import Json, Keys, Project
+
+
+def run(
+    keys: Keys = None,
+    input_: Annotated[
+        str | None,
+        typer.Option("--input", "-i", help="JSON Lines of comments, or - for standard input.", show_default=False),
+    ] = None,
+    cfg: Annotated[bool, typer.Option("--cfg", help="Print the resolved recipe and stop.")] = False,
+    sweep: Annotated[bool, typer.Option("-m", help="Run every combination of comma-separated values.")] = False,
+    run_dir: Annotated[
+        Path | None, typer.Option("--run-dir", help="Where the run is kept; default: runs/.", show_default=False)
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option("--resume", help="Go on with this run; nothing is answered twice.", show_default=False),
+    ] = None,
+    project: Project = None,
+    json: Json = False,
+) -> None:
+    """Answer comments; record every trajectory.
+
+    The first argument without = is a harness of the project or a bundle file; the others are recipe keys.
+    """
+    from harnessctl.cli import output
+    from harnessctl.cli.running import RunCommand
+    from harnessctl.errors import UsageError
+
+    command = RunCommand.of(keys or [], input_, run_dir=run_dir, resume=resume, project=project, json=json)
+    if cfg:
+        output.data(command.config_yaml().rstrip())
+        return
+    if not sweep:
+        raise typer.Exit(command.run())
+    if resume is not None or run_dir is not None:
+        raise UsageError("-m makes a folder for each combination; leave --resume and --run-dir out")
+    from harnessctl.recipes import expand
+
+    codes = []
+    for overrides in expand(command.overrides):
+        output.talk("run " + " ".join(overrides))
+        codes.append(command.with_overrides(overrides).run())
+    raise typer.Exit(max(codes, default=0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -11,7 +11,7 @@ from harnessctl.cli.options import HarnessName, Json, Project
 
 def show(
     bundle: Annotated[
-        Optional[str], typer.Argument(help="A bundle file or a harness of the project.", show_default=False)
+        str | None, typer.Argument(help="A bundle file or a harness of the project.", show_default=False)
     ] = None,
     inventory: Annotated[
         bool, typer.Option("--inventory", help="Tools by responsibility, skills and hooks with their versions.")
@@ -20,7 +20,10 @@ def show(
     project: Project = None,
     json: Json = False,
 ) -> None:
-    """Show a bundle: digest, limits, counts; --inventory lists every module and reconciles versions."""
+    """Show what is in a bundle.
+
+    --inventory lists every module and reconciles the versions with the manifests.
+    """
     from harnessctl.cli import output
     from harnessctl.cli.project import open_bundle
 

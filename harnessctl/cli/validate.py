@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -14,10 +14,10 @@ def validate(
     project: Project = None,
     json: Json = False,
     sarif: Annotated[
-        Optional[Path], typer.Option("--sarif", help="Also write the faults to this file as SARIF 2.1.0.")
+        Path | None, typer.Option("--sarif", help="Also write the faults to this file as SARIF 2.1.0.")
     ] = None,
 ) -> None:
-    """Check every manifest of the project and print every fault."""
+    """Check every manifest; print every fault."""
     from harnessctl.cli import output
     from harnessctl.cli.project import project_root
     from harnessctl.compile import validate_project

@@ -14,7 +14,10 @@ def verify(
     bundle: Annotated[Path, typer.Argument(help="A bundle file.", show_default=False)],
     json: Json = False,
 ) -> None:
-    """Recompute the digest of BUNDLE, check that its bytes are canonical and that its name agrees."""
+    """Check that a bundle is unaltered.
+
+    The digest is computed anew; the bytes must be canonical, and the file's name must agree.
+    """
     from harnessctl.bundle.files import encode_bundle, read_bundle
     from harnessctl.cli import output
     from harnessctl.errors import BundleError

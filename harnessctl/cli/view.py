@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 def view(
     run: Annotated[Path, typer.Argument(help="A run folder or a trajectory file.")] = Path("runs/latest-run"),
-    id_: Annotated[Optional[str], typer.Option("--id", help="One request, in full.", show_default=False)] = None,
-    stop: Annotated[Optional[str], typer.Option("--stop", help="Only those that ended so.", show_default=False)] = None,
-    limit: Annotated[Optional[int], typer.Option("--limit", "-n", help="Only the first so many.", min=1)] = None,
+    id_: Annotated[str | None, typer.Option("--id", help="One request, in full.", show_default=False)] = None,
+    stop: Annotated[str | None, typer.Option("--stop", help="Only those that ended so.", show_default=False)] = None,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", help="Only the first so many.", min=1)] = None,
     project: Project = None,
     json: Json = False,
 ) -> None:
-    """Show what was asked, which skills and tools were used, what was said and how it ended."""
+    """Read a run: asked, used, said, ended."""
     from harnessctl.cli import output
     from harnessctl.cli.transcript import summary_rows, transcript
     from harnessctl.errors import UsageError

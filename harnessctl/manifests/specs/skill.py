@@ -15,7 +15,7 @@ class SkillFrontMatter(Spec, kw_only=True, rename={"allowed_tools": "allowed-too
     Ours are strings under `metadata`: `version` (semantic version) and `kind` (`reply` or `strategy`).
     """
 
-    name: Annotated[Slug, Meta(description="equal to the folder's name")]
+    name: Annotated[Slug, Meta(description="lower-case letters, digits and single hyphens; equal to the folder's name")]
     description: Annotated[
         str, Meta(min_length=1, max_length=1024, description="what the skill does and when to load it")
     ]

@@ -1,1 +1,1 @@
-"""How a tool call is carried out: python, http, MCP, builtin."""
+"""How tools are carried out: Python functions, HTTP, MCP servers and what is built in, behind one `ToolSet`."""

@@ -1,0 +1,108 @@
+"""Discover: the tools of MCP servers with `discover: true`, from harness.lock, or asked for once and locked there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from harnessctl.bundle import state
+from harnessctl.compile.servers import discovered_tool
+from harnessctl.compile.unit import Unit
+from harnessctl.errors import Fault, Faults, HarnessctlError
+from harnessctl.storage import digest
+
+#: Asks a server for its tools/list: (name, its entry of mcpServers) to [{name, description, inputSchema}].
+Discover = Callable[[str, dict[str, Any]], list[dict[str, Any]]]
+_KEPT = ("name", "description", "inputSchema")
+
+
+class Discovered:
+    """What each server offers. `locked` is the section of harness.lock as it will be."""
+
+    def __init__(self, lock: dict[str, Any] | None, discover: Discover | None, *, locked: bool) -> None:
+        self._old: dict[str, Any] = (lock or {}).get("discovered", {})
+        self._discover = discover if not locked else None
+        self.locked: dict[str, dict[str, Any]] = {}
+        self._tools: dict[str, list[state.Tool]] = {}
+
+    def tools(self, unit: Unit, faults: Faults) -> list[tuple[state.Tool, list[Any]]]:
+        """The tools of all discovered servers of a Tools manifest, each with the place of its server."""
+        out: list[tuple[state.Tool, list[Any]]] = []
+        declared = {tuple(tool["mcp"]) for tool in unit.outline.get("tools", []) if tool["mcp"]}
+        for name, server in unit.outline.get("servers", {}).items():
+            if server["spec"].get("discover") is True:
+                found = self._of(name, server, faults)
+                out.extend((tool, server["place"]) for tool in found if (name, tool.name) not in declared)
+        return out
+
+    def _of(self, name: str, server: dict[str, Any], faults: Faults) -> list[state.Tool]:
+        spec, place = server["spec"], server["place"]
+        key = digest({k: v for k, v in spec.items() if k not in ("defaults", "discover")})
+        known = self.locked.get(name) or self._old.get(name)
+        if known is None or known.get("spec") != key:
+            if name in self.locked:
+                faults.add(
+                    Fault(*place, "server-duplicate", f"two MCP servers are called `{name}`", allowed="one entry of each name")
+                )
+                return []
+            listed = self._ask(name, server, known is not None, faults)
+            if listed is None:
+                return []
+            kept = [{k: tool[k] for k in _KEPT if tool.get(k) is not None} for tool in listed]
+            known = {"spec": key, "tools": sorted(kept, key=lambda tool: str(tool.get("name")))}
+        self.locked[name] = known
+        out = []
+        for entry in known["tools"]:
+            tool = discovered_tool(name, spec, entry)
+            if isinstance(tool, str):
+                faults.add(
+                    Fault(*place, "server-tool", f"a tool of the MCP server `{name}` cannot be used: {tool}",
+                          str(entry.get("name")), severity="warning")
+                )  # fmt: skip
+            else:
+                out.append(tool)
+        return out
+
+    def _ask(self, name: str, server: dict[str, Any], is_changed: bool, faults: Faults) -> list[dict[str, Any]] | None:
+        place = server["place"]
+        if self._discover is None:
+            why = "its entry changed since" if is_changed else "it was never asked"
+            faults.add(
+                Fault(*place, "server-not-locked", f"the tools of the MCP server `{name}` are not locked: {why}",
+                      allowed="a locked list in harness.lock",
+                      hint="run `harnessctl compile` where the server can be reached, and commit harness.lock")
+            )  # fmt: skip
+            return None
+        try:
+            return self._discover(name, server["spec"])
+        except Exception as error:
+            # The function comes from above and may fail in any way; the fault names the server and the cause.
+            cause = error.message if isinstance(error, HarnessctlError) else f"{type(error).__name__}: {error}"
+            faults.add(
+                Fault(*place, "server-discover", f"the MCP server `{name}` did not list its tools", cause[:200],
+                      hint="check that it starts: its command, its environment, its address")
+            )  # fmt: skip
+            return None
+
+
+def outline_of(tool: state.Tool, place: list[Any]) -> dict[str, Any]:
+    """The outline of a discovered tool, as Tools manifests give them."""
+    return {
+        "name": tool.name,
+        "group": tool.group,
+        "tags": tool.tags,
+        "effect": tool.effect,
+        "version": "0",
+        "parameters": tool.parameters,
+        "builtin": "",
+        "mcp": [tool.run["mcp"]["server"], tool.run["mcp"]["tool"]] if tool.run else None,
+        "place": place,
+    }
+
+
+def plain(tool: state.Tool) -> dict[str, Any]:
+    """The tool as plain JSON."""
+    out: dict[str, Any] = msgspec.to_builtins(tool)
+    return out

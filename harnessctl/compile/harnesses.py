@@ -1,0 +1,190 @@
+"""Harnesses: which sources make one agent, its limits, its routes and the form of its replies."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from harnessctl.bundle import state
+from harnessctl.compile import json_schemas
+from harnessctl.compile.events import names_at
+from harnessctl.compile.scope import Scope, listed
+from harnessctl.compile.sources import header
+from harnessctl.compile.templates import check_expression
+from harnessctl.compile.unit import Bound
+from harnessctl.errors import Faults
+from harnessctl.manifests.load import Document
+from harnessctl.manifests.locate import SourceFile
+from harnessctl.manifests.schemas import convert
+from harnessctl.manifests.specs.base import Limit
+from harnessctl.manifests.specs.harness import DEFAULT_LIMITS, Harness
+
+#: Limits of the runtime that count things, with the least that makes sense.
+_WHOLE = {"max_rounds": 1, "max_turns": 1, "max_parallel_tools": 1, "max_repeats": 1, "model_retries": 0,
+          "max_message_chars": 1, "tool_result_max_chars": 1}  # fmt: skip
+_UNITS = {"max_rounds": "rounds", "tool_timeout_s": "seconds", "deadline_s": "seconds", "max_turns": "turns",
+          "max_parallel_tools": "calls", "max_message_chars": "codepoints", "tool_result_max_chars": "codepoints"}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Plan:
+    """One harness as read, and what it includes: names of skills, stems of tools and hooks, in order."""
+
+    file: SourceFile
+    document: Document
+    spec: Harness
+    skills: list[str] = field(default_factory=list)
+    tools: list[str] = field(default_factory=list)
+    hooks: list[str] = field(default_factory=list)
+
+
+def read(file: SourceFile, data: bytes, faults: Faults) -> Document | None:
+    """The manifest in the bytes, when it is a harness."""
+    return header(file, data, "Harness", Harness, (), faults)
+
+
+def outline(file: SourceFile, parsed: Document) -> dict[str, Any]:
+    """Its name, and the names of its limits, which texts may refer to even where the rest is wrong."""
+    limits = parsed.get("limits")
+    name = parsed.get("name")
+    return {
+        "name": name if isinstance(name, str) else file.name,
+        "limits": list(limits) if isinstance(limits, dict) else [],
+        "place": [file.path, *parsed.place("name")],
+    }
+
+
+def scope_digest(scope: Scope) -> str:
+    """A harness is put together anew each time."""
+    return scope.full_digest
+
+
+def bind(file: SourceFile, parsed: Document, scope: Scope, faults: Faults) -> Bound:
+    """Nothing: a harness is what others are bound for."""
+    return Bound()
+
+
+def plan(file: SourceFile, document: Document) -> Plan | None:
+    """The harness in a document; None when it does not fit its schema, which reading has reported."""
+    spec = convert(document, "Harness", Harness, Faults())
+    return None if spec is None else Plan(file, document, spec)
+
+
+def include(plan: Plan, files: Iterable[SourceFile], faults: Faults) -> None:
+    """Resolve the patterns of `include` against the project's files."""
+    by_kind: dict[str, list[str]] = {"Skill": [], "Tools": [], "Hooks": []}
+    for file in files:
+        if file.kind in by_kind:
+            by_kind[file.kind].append(file.name)
+    for kind, into, patterns in (
+        ("Skill", "skills", plan.spec.include.skills),
+        ("Tools", "tools", plan.spec.include.tools),
+        ("Hooks", "hooks", plan.spec.include.hooks),
+    ):
+        found: dict[str, None] = {}
+        for n, pattern in enumerate(patterns):
+            matches = sorted(name for name in by_kind[kind] if fnmatch.fnmatchcase(name, pattern))
+            if not matches:
+                close = difflib.get_close_matches(pattern, by_kind[kind], n=1, cutoff=0.5)
+                faults.add(
+                    plan.document.fault("include-unknown", f"no {into[:-1]} of this name", "include", into, n, got=pattern,
+                                        allowed=listed(by_kind[kind]), hint=f"did you mean `{close[0]}`?" if close else "")
+                )  # fmt: skip
+            found.update(dict.fromkeys(matches))
+        setattr(plan, into, list(found))
+
+
+def limits(plan: Plan, faults: Faults) -> dict[str, state.Limit]:
+    """Every effective limit, the runtime's own included; faults for values and ranges that make no sense."""
+    out = {name: state.Limit(value=value, unit=_UNITS.get(name)) for name, value in DEFAULT_LIMITS.items()}
+    for name, given in plan.spec.limits.items():
+        limit = given if isinstance(given, Limit) else Limit(value=given)
+        _check_limit(plan.document, name, limit, faults)
+        if name not in DEFAULT_LIMITS:
+            close = difflib.get_close_matches(name, DEFAULT_LIMITS, n=1, cutoff=0.85)
+            if close:
+                faults.add(
+                    plan.document.fault("limit-name", f"`{name}` is no limit of the runtime, and close to one", "limits", name,
+                                        key=True, got=name, hint=f"did you mean `{close[0]}`?", severity="warning")
+                )  # fmt: skip
+        out[name] = state.Limit(value=limit.value, range=limit.range, unit=limit.unit or _UNITS.get(name))
+    return dict(sorted(out.items()))
+
+
+def _check_limit(document: Document, name: str, limit: Limit, faults: Faults) -> None:
+    at = ("limits", name)
+    if limit.range is not None and limit.range[0] > limit.range[1]:
+        faults.add(document.fault("limit-range", "the range is the wrong way round", *at, "range", got=str(limit.range),
+                                  allowed="[least, most]"))  # fmt: skip
+    elif limit.range is not None and not limit.range[0] <= limit.value <= limit.range[1]:
+        faults.add(
+            document.fault("limit-range", f"the value of `{name}` is outside its range", *at, "value", got=f"{limit.value:g}",
+                           allowed=f"{limit.range[0]:g} to {limit.range[1]:g}")
+        )  # fmt: skip
+    least = _WHOLE.get(name)
+    for value in (limit.value, *(limit.range or [])):
+        if least is not None and (value != int(value) or value < least):
+            faults.add(document.fault("limit-range", f"`{name}` counts something", *at, got=f"{value:g}",
+                                      allowed=f"whole numbers from {least}"))  # fmt: skip
+        elif name in DEFAULT_LIMITS and least is None and value <= 0:
+            faults.add(document.fault("limit-range", f"`{name}` is a time", *at, got=f"{value:g}", allowed="more than 0"))
+
+
+def reply(plan: Plan, scope: Scope, faults: Faults) -> tuple[dict[str, Any], set[str]]:
+    """The fields of the state that the harness itself decides, and the limits that its expressions use."""
+    document, spec = plan.document, plan.spec
+    used: set[str] = set()
+    for name in ("private_when", "silent_when"):
+        if getattr(spec.reply.route, name) is not None:
+            used |= check_expression(document.passage("reply", "route", name), scope, names_at("stop"), faults)
+    schema = None
+    if spec.reply.schema is not None:
+        rewritten = json_schemas.rewrite(document, faults, "reply", "schema")
+        schema = rewritten.schema if rewritten is not None else None
+    if spec.reply.format == "json" and spec.reply.schema is None:
+        faults.add(document.fault("reply-schema", "a reply in JSON has a schema", "reply", "format", got="json",
+                                  allowed="format: text, or a schema"))  # fmt: skip
+    if spec.reply.format == "text" and spec.reply.schema is not None:
+        faults.add(document.fault("reply-schema", "a reply in text has no schema", "reply", "schema", key=True,
+                                  allowed="format: json"))  # fmt: skip
+    _check_scores(plan, schema, faults)
+    if spec.require_skill == "reply" and not any(s["kind"] == "reply" for s in scope.skills.values()):
+        faults.add(
+            document.fault("require-skill", "a reply skill is required and the harness includes none", "require_skill",
+                           got="reply", allowed="none, or an include.skills with a reply skill")
+        )  # fmt: skip
+    scores = spec.scores
+    return {
+        "session_keep": spec.session.keep,
+        "require_skill": spec.require_skill,
+        "reply_format": spec.reply.format,
+        "reply_schema": schema,
+        "route_default": spec.reply.route.default,
+        "private_when": spec.reply.route.private_when,
+        "silent_when": spec.reply.route.silent_when,
+        "scores": {k: v for k in ("accuracy", "effectiveness") if scores is not None and (v := getattr(scores, k)) is not None},
+    }, used
+
+
+def _check_scores(plan: Plan, schema: dict[str, Any] | None, faults: Faults) -> None:
+    document, scores = plan.document, plan.spec.scores
+    if scores is None:
+        return
+    if plan.spec.reply.format != "json":
+        faults.add(document.fault("scores-form", "scores are parts of a reply in JSON", "scores", key=True,
+                                  allowed="reply: {format: json, schema: ...}"))  # fmt: skip
+        return
+    for name in ("accuracy", "effectiveness"):
+        pointer = getattr(scores, name)
+        if pointer is None:
+            continue
+        node: Any = schema
+        for part in pointer.split("/")[1:]:
+            node = node.get("properties", {}).get(part) if isinstance(node, dict) else None
+        if not pointer.startswith("/") or node is None:
+            known = ["/" + key for key in (schema or {}).get("properties", {})]
+            faults.add(document.fault("scores-form", "the score is no part of the reply's schema", "scores", name, got=pointer,
+                                      allowed=listed(known)))  # fmt: skip

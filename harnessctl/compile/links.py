@@ -1,0 +1,196 @@
+"""Links: what is wrong between the parts of a harness, and between harnesses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from harnessctl.compile.harnesses import Plan
+from harnessctl.compile.order import cycle_in, shown
+from harnessctl.compile.scope import Scope, listed
+from harnessctl.compile.tools import LOAD_SKILL, LOAD_SKILL_PARAMETERS
+from harnessctl.compile.unit import Bound, Unit
+from harnessctl.errors import Fault, Faults
+from harnessctl.manifests.specs.harness import DEFAULT_LIMITS
+
+if TYPE_CHECKING:
+    from harnessctl.compile.passes import Target
+
+
+def load_skill_outline() -> dict[str, Any]:
+    """The outline of the tool that the compiler adds to a harness with skills that declares none of its own."""
+    return {"name": LOAD_SKILL, "group": "flow-control", "tags": [], "effect": "none", "version": "1.0.0",
+            "parameters": LOAD_SKILL_PARAMETERS, "builtin": LOAD_SKILL, "mcp": None, "place": ["", 0, 0]}  # fmt: skip
+
+
+def unique_harnesses(plans: Sequence[Plan], faults: Faults) -> None:
+    """No two harnesses of one name: their bundles would overwrite each other."""
+    seen: dict[str, str] = {}
+    for plan in plans:
+        name = plan.spec.name
+        if name in seen:
+            faults.add(
+                plan.document.fault("harness-duplicate", f"two harnesses are called `{name}`", "name", got=name,
+                                    allowed=f"another name than that in {seen[name]}")
+            )  # fmt: skip
+        seen.setdefault(name, plan.file.path)
+
+
+def named_files(plan: Plan, units: Iterable[Unit], faults: Faults) -> None:
+    """The prompt and the world that a harness names are there."""
+    for field, kind, folder, name in (
+        ("prompt", "PromptPipeline", "prompts", plan.spec.prompt),
+        ("world", "World", "worlds", plan.spec.world),
+    ):
+        known = [unit.file.name for unit in units if unit.file.kind == kind]
+        if name is not None and name not in known:
+            scope = Scope(plan.document.path, "", tools={}, skills={}, servers={}, limits={}, harnesses=(), elsewhere={})  # type: ignore[arg-type]
+            faults.add(
+                plan.document.fault(f"{field}-unknown", f"there is no {field} of this name", field, got=name,
+                                    allowed=listed(known), hint=scope.near(name, known) or f"add manifests/{folder}/{name}.yaml")
+            )  # fmt: skip
+
+
+def check(target: Target, used_limits: set[str], faults: Faults) -> None:
+    """Everything between the parts of one harness."""
+    _duplicates(target, faults)
+    _builtins(target, faults)
+    _enforced(target, faults)
+    _unused_limits(target, used_limits, faults)
+    _merged(target, faults)
+
+
+def _duplicates(target: Target, faults: Faults) -> None:
+    declared = [t for unit in target.units["Tools"] for t in unit.outline.get("tools", [])]
+    declared += [{"name": tool.name, "place": place} for tool, place in target.discovered]
+    _unique("tool", ((t["name"], t["place"]) for t in declared), faults)
+    hooks = [h for unit in target.units["Hooks"] for h in unit.outline.get("hooks", [])]
+    _unique("hook", ((h["id"], h["place"]) for h in hooks), faults)
+    servers = [s for unit in target.units["Tools"] for s in unit.outline.get("servers", {}).items()]
+    _unique("server", ((name, s["place"]) for name, s in servers), faults)
+
+
+def _unique(what: str, found: Iterable[tuple[str, list[Any]]], faults: Faults) -> None:
+    seen: dict[str, list[Any]] = {}
+    for name, place in found:
+        if name in seen:
+            path, line, col = seen[name]
+            faults.add(
+                Fault(*place, f"{what}-duplicate", f"two {what}s are called `{name}`", name,
+                      f"one of each name; the other is at {path}:{line}:{col}", "rename or remove one of the two")
+            )  # fmt: skip
+        seen.setdefault(name, place)
+
+
+def _builtins(target: Target, faults: Faults) -> None:
+    assert target.plan is not None
+    loads = [t for t in target.scope.tools.values() if t["builtin"] == LOAD_SKILL]
+    for tool in loads[1:]:
+        faults.add(Fault(*tool["place"], "tool-duplicate", "two tools load skills", tool["name"], "one builtin load_skill"))
+    named = target.scope.tools.get(LOAD_SKILL)
+    if not loads and target.scope.skills and named is not None:
+        faults.add(
+            Fault(*named["place"], "tool-duplicate", "a tool has the name of the one that loads skills", LOAD_SKILL,
+                  "run: {builtin: load_skill}", "rename the tool, or make it the builtin")
+        )  # fmt: skip
+    for tool in loads:
+        properties = tool["parameters"].get("properties", {})
+        if tool["parameters"] and len(properties) != 1 and "skill" not in properties:
+            faults.add(
+                Fault(*tool["place"], "tool-parameters", "the tool that loads skills has a parameter for the skill",
+                      listed(properties), "skill, or one parameter alone")
+            )  # fmt: skip
+    worlds = target.units["World"]
+    has_faq = bool(worlds) and worlds[0].outline.get("faq", False)
+    for tool in target.scope.tools.values():
+        if tool["builtin"] == "search_faq" and not has_faq:
+            faults.add(
+                Fault(*tool["place"], "tool-world", f"`{tool['name']}` searches a FAQ that there is not",
+                      target.plan.spec.world or "no world", "a harness whose world has a faq")
+            )  # fmt: skip
+
+
+def _enforced(target: Target, faults: Faults) -> None:
+    for bound in target.bound["Hooks"]:
+        for rule, path, line, col in bound.links.get("enforces", []):
+            skill, _, rule_id = rule.partition("#")
+            known = target.scope.skills.get(skill)
+            if known is None:
+                faults.add(
+                    Fault(path, line, col, "skill-unknown", "the hook enforces a rule of a skill that there is not", rule,
+                          listed(target.scope.skills), target.scope.near(skill, target.scope.skills))
+                )  # fmt: skip
+            elif rule_id not in known["rules"]:
+                faults.add(
+                    Fault(path, line, col, "rule-unknown", f"the skill `{skill}` has no such rule", rule,
+                          listed(f"{skill}#{name}" for name in known["rules"]), target.scope.near(rule_id, known["rules"]))
+                )  # fmt: skip
+
+
+def _unused_limits(target: Target, used: set[str], faults: Faults) -> None:
+    assert target.plan is not None
+    used = set(used)
+    for bound in _all(target):
+        used.update(name for (name,) in bound.links.get("limit-used", []))
+        used.update(number[1] for number in bound.links.get("limit-number", []))
+    for name in target.plan.spec.limits:
+        if name not in used and name not in DEFAULT_LIMITS:
+            faults.add(
+                target.plan.document.fault("limit-unused", f"nothing reads the limit `{name}`", "limits", name, key=True,
+                                           hint="mark the number that it governs with limit=, or remove it",
+                                           severity="warning")
+            )  # fmt: skip
+
+
+def _merged(target: Target, faults: Faults) -> None:
+    """One module name, one source: two manifests must not bring two modules of one name."""
+    seen: dict[str, tuple[str, list[Any]]] = {}
+    for bound in _all(target):
+        for name, source in bound.code.items():
+            place = bound.places[f"code/{name}"]
+            if name in seen and seen[name][0] != source:
+                faults.add(
+                    Fault(*place, "code-clash", f"two modules of the harness are called `{name}`", place[0],
+                          f"one module of each name; the other is {seen[name][1][0]}", "rename one of the files")
+                )  # fmt: skip
+            seen.setdefault(name, (source, place))
+
+
+def judges(targets: Sequence[Target], faults: Faults) -> None:
+    """No harness is judged, through others, by itself."""
+    by_name: dict[str, str] = {}
+    for target in targets:
+        assert target.plan is not None
+        by_name[target.plan.spec.name] = by_name[target.plan.file.name] = target.plan.spec.name
+    edges: dict[str, list[tuple[str, list[Any]]]] = {}
+    for target in targets:
+        assert target.plan is not None
+        found = [need for bound in target.bound["Hooks"] for need in bound.links.get("judge", [])]
+        edges[target.plan.spec.name] = [(by_name.get(name, name), place) for name, *place in found]
+    cycle = cycle_in({name: next((judge for judge, _ in found), None) for name, found in edges.items()})
+    if cycle:
+        place = edges[cycle[0]][0][1]
+        faults.add(
+            Fault(*place, "judge-cycle", "a harness is judged by itself", shown(cycle), "a judge without a judge of its own")
+        )
+
+
+def limit_numbers(targets: Sequence[Target], faults: Faults) -> None:
+    """A number in the text that no harness has as the limit's value: a reader of the file would be misled."""
+    values: dict[tuple[Any, ...], set[float]] = {}
+    for target in targets:
+        for bound in _all(target):
+            for path, limit, number, line, col in bound.links.get("limit-number", []):
+                if target.plan is not None and limit in target.limits:
+                    values.setdefault((path, limit, number, line, col), set()).add(float(target.limits[limit].value))
+    for (path, limit, number, line, col), found in values.items():
+        if number not in found:
+            faults.add(
+                Fault(path, line, col, "limit-differs", f"the text says {number:g} and the limit `{limit}` another number",
+                      f"{number:g}", " or ".join(f"{value:g}" for value in sorted(found)),
+                      "the model is told the limit; write the same number", "warning")
+            )  # fmt: skip
+
+
+def _all(target: Target) -> Iterable[Bound]:
+    return (bound for group in target.bound.values() for bound in group)

@@ -1,0 +1,227 @@
+"""The passes of a compile: sources in, bundles out, every fault on the way.
+
+A pass reads what earlier ones left in `Build` and adds to it; a fault never stops a pass, only `emit`, which makes
+nothing when there was an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+from harnessctl.bundle import state
+from harnessctl.bundle.files import Bundle
+from harnessctl.compile import emit as emission
+from harnessctl.compile import examples, harnesses, links, prompts, skills, tools, worlds
+from harnessctl.compile import hooks as hook_sources
+from harnessctl.compile.discover import Discovered, outline_of
+from harnessctl.compile.harnesses import Plan
+from harnessctl.compile.scope import Scope
+from harnessctl.compile.shelf import Shelf
+from harnessctl.compile.unit import Bound, Unit, faults_of
+from harnessctl.errors import Fault, Faults
+from harnessctl.manifests.locate import Project
+from harnessctl.manifests.specs.harness import DEFAULT_LIMITS
+from harnessctl.storage import digest_bytes
+
+KINDS: dict[str, ModuleType] = {
+    "Harness": harnesses,
+    "Skill": skills,
+    "Examples": examples,
+    "Tools": tools,
+    "Hooks": hook_sources,
+    "PromptPipeline": prompts,
+    "World": worlds,
+}
+
+
+@dataclass(slots=True)
+class Target:
+    """One harness under way, or (`plan` is None) the sources that no harness includes, which are checked all the same."""
+
+    plan: Plan | None
+    units: dict[str, list[Unit]]
+    limits: dict[str, state.Limit]
+    scope: Scope
+    discovered: list[tuple[state.Tool, list[Any]]] = field(default_factory=list)
+    bound: dict[str, list[Bound]] = field(default_factory=dict)
+    reply: dict[str, Any] = field(default_factory=dict)
+    bundle: Bundle | None = None
+
+
+@dataclass(slots=True)
+class Build:
+    """Everything that a compile knows."""
+
+    project: Project
+    faults: Faults
+    shelf: Shelf
+    discovered: Discovered
+    units: list[Unit] = field(default_factory=list)
+    plans: list[Plan] = field(default_factory=list)
+    targets: list[Target] = field(default_factory=list)
+    offered: dict[str, list[tuple[state.Tool, list[Any]]]] = field(default_factory=dict)
+
+    def of(self, kind: str, names: Iterable[str] | None = None) -> list[Unit]:
+        """The units of a kind; those of the given names, in their order."""
+        found = {unit.file.name: unit for unit in self.units if unit.file.kind == kind}
+        return list(found.values()) if names is None else [found[name] for name in names if name in found]
+
+
+def run(build: Build) -> None:
+    """All passes in order."""
+    passes: tuple[Callable[[Build], None], ...] = (
+        load, discover, references, schemas, skill_bodies, prompt_blocks, hooks, link, emit,
+    )  # fmt: skip
+    for step in passes:
+        step(build)
+
+
+def load(build: Build) -> None:
+    """Read every source, or take what is kept of the same bytes: its names, and what is wrong with it alone."""
+    for file in build.project.sources:
+        try:
+            data = (build.project.root / file.path).read_bytes()
+        except OSError as error:
+            build.faults.add(Fault(file.path, 0, 0, "source-unreadable", f"the file cannot be read: {error.strerror}"))
+            continue
+        unit = Unit(file, data, digest_bytes(data), KINDS[file.kind])
+        if not build.shelf.restore(unit):
+            unit.read()
+        build.faults.extend(faults_of(unit.faults))
+        build.units.append(unit)
+        if file.kind == "Harness" and (document := unit.read()) is not None:
+            plan = harnesses.plan(file, document)
+            if plan is not None:
+                build.plans.append(plan)
+    # The default harness comes first wherever harnesses are listed.
+    build.plans.sort(key=lambda plan: (plan.file.name != "harness", plan.file.name))
+    links.unique_harnesses(build.plans, build.faults)
+
+
+def discover(build: Build) -> None:
+    """The tools of MCP servers that list them, from harness.lock or from the servers."""
+    for unit in build.of("Tools"):
+        build.offered[unit.file.name] = build.discovered.tools(unit, build.faults)
+
+
+def references(build: Build) -> None:
+    """What each harness includes, and so which names it knows."""
+    used: set[str] = set()
+    for plan in build.plans:
+        harnesses.include(plan, build.project.sources, build.faults)
+        units = {
+            "Skill": build.of("Skill", plan.skills),
+            "Examples": build.of("Examples", plan.skills),
+            "Tools": build.of("Tools", plan.tools),
+            "Hooks": build.of("Hooks", plan.hooks),
+            "PromptPipeline": build.of("PromptPipeline", [plan.spec.prompt]),
+            "World": build.of("World", [plan.spec.world] if plan.spec.world is not None else []),
+        }
+        links.named_files(plan, build.units, build.faults)
+        used.update(unit.file.path for group in units.values() for unit in group)
+        limits = harnesses.limits(plan, build.faults)
+        values = {name: limit.value for name, limit in limits.items()}
+        build.targets.append(Target(plan, units, limits, _scope(build, plan, units, values)))
+    rest = {kind: [unit for unit in build.of(kind) if unit.file.path not in used] for kind in KINDS if kind != "Harness"}
+    if any(rest.values()):
+        everything = {kind: build.of(kind) for kind in KINDS}
+        values: dict[str, int | float] = dict(DEFAULT_LIMITS)
+        values |= {name: 1 for unit in build.of("Harness") for name in unit.outline.get("limits", [])}
+        build.targets.append(Target(None, rest, {}, _scope(build, None, everything, values)))
+    for target in build.targets:
+        target.discovered = [offer for unit in target.units["Tools"] for offer in build.offered[unit.file.name]]
+
+
+def _scope(build: Build, plan: Plan | None, units: dict[str, list[Unit]], limits: dict[str, int | float]) -> Scope:
+    known_tools: dict[str, dict[str, Any]] = {}
+    servers: dict[str, dict[str, Any]] = {}
+    for unit in units["Tools"]:
+        outlines = [*unit.outline.get("tools", []), *(outline_of(t, p) for t, p in build.offered[unit.file.name])]
+        for tool in outlines:
+            known_tools.setdefault(tool["name"], tool)
+        servers.update(unit.outline.get("servers", {}))
+    known_skills = {unit.file.name: unit.outline for unit in units["Skill"] if unit.outline}
+    if known_skills and not any(tool["builtin"] == tools.LOAD_SKILL for tool in known_tools.values()):
+        known_tools.setdefault(tools.LOAD_SKILL, links.load_skill_outline())
+    elsewhere = {}
+    for unit in build.units:
+        names = [tool["name"] for tool in unit.outline.get("tools", [])] if unit.file.kind == "Tools" else []
+        names += [unit.file.name] if unit.file.kind == "Skill" else []
+        what = "tool" if unit.file.kind == "Tools" else "skill"
+        elsewhere |= {n: f"{what} of {unit.file.path}" for n in names if n not in known_tools and n not in known_skills}
+    names = [name for unit in build.of("Harness") for name in (unit.file.name, unit.outline.get("name"))]
+    return Scope(
+        build.project.root,
+        plan.spec.name if plan is not None else "",
+        tools=known_tools,
+        skills=known_skills,
+        servers=servers,
+        limits=limits,
+        harnesses=[name for name in names if name],
+        elsewhere=elsewhere,
+        require_skill=plan is not None and plan.spec.require_skill == "reply",
+    )
+
+
+def _bind(build: Build, *kinds: str) -> None:
+    """Bind the sources of some kinds for every harness."""
+    for target in build.targets:
+        for kind in kinds:
+            bound = [unit.bind(target.scope, build.shelf.is_current) for unit in target.units[kind]]
+            target.bound[kind] = bound
+            for item in bound:
+                build.faults.extend(faults_of(item.faults))
+
+
+def schemas(build: Build) -> None:
+    """Tools: their JSON Schemas, how they are run, the servers that they need."""
+    _bind(build, "Tools")
+
+
+def skill_bodies(build: Build) -> None:
+    """Skills and their examples: rules, references, limits."""
+    _bind(build, "Skill", "Examples")
+
+
+def prompt_blocks(build: Build) -> None:
+    """Pipelines and the worlds that supply their inputs."""
+    _bind(build, "PromptPipeline", "World")
+
+
+def hooks(build: Build) -> None:
+    """Hooks: events, conditions, checks, actions, code."""
+    _bind(build, "Hooks")
+
+
+def link(build: Build) -> None:
+    """What can only be seen when all parts of a harness are there."""
+    for target in build.targets:
+        if target.plan is not None:
+            target.reply, used = harnesses.reply(target.plan, target.scope, build.faults)
+            links.check(target, used, build.faults)
+    links.judges([target for target in build.targets if target.plan is not None], build.faults)
+    links.limit_numbers(build.targets, build.faults)
+
+
+def emit(build: Build) -> None:
+    """A bundle for each harness, unless something is wrong anywhere."""
+    if build.faults.errors:
+        return
+    digests = {unit.file.path: unit.digest for unit in build.units}
+    for target in build.targets:
+        if target.plan is not None:
+            target.bundle = emission.bundle_of(target, digests)
+
+
+def all_sources(build: Build) -> dict[str, str]:
+    """path to SHA-256 of every source of the project and of every project file that is embedded."""
+    found = {unit.file.path: unit.digest for unit in build.units}
+    for target in build.targets:
+        for bound in (item for group in target.bound.values() for item in group):
+            found |= {p: d for p, d in bound.depends.items() if d is not None and not p.startswith("/")}
+    return dict(sorted(found.items()))
+
+

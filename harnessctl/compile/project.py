@@ -1,0 +1,209 @@
+"""Compile a project: every harness to a bundle in build/, harness.lock beside the sources.
+
+`compile_project` first asks whether the last answer still holds (`fresh`), which loads no parser; only then does it
+import and run the passes. What always holds: nothing is written when anything is wrong; bundles are written before the
+lock that names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harnessctl.compile import fresh
+from harnessctl.errors import Fault, Faults, UsageError
+from harnessctl.manifests.locate import DEFAULT_HARNESS, LOCK_NAME, Project, find_sources
+
+if TYPE_CHECKING:
+    from harnessctl.compile.passes import Build
+
+BUILD = "build"
+
+
+@dataclass(slots=True, frozen=True)
+class CompiledBundle:
+    """One bundle on disk. `harness` is the harness's name, `file` its path under manifests/ without the ending."""
+
+    harness: str
+    file: str
+    version: str
+    digest: str
+    path: Path
+    unchanged: bool
+
+
+@dataclass(slots=True)
+class CompileResult:
+    """What a compile left: bundles (the default harness first), warnings, and (what, before, after) changed in the lock.
+
+    `fresh` is true when nothing had to be read.
+    """
+
+    bundles: list[CompiledBundle]
+    warnings: list[Fault] = field(default_factory=list)
+    lock_changes: list[tuple[str, str, str]] = field(default_factory=list)
+    fresh: bool = False
+
+    def bundle(self, harness: str | None = None) -> CompiledBundle:
+        """The bundle of a harness by name or file, of the default one for None; UsageError when there is none."""
+        return _pick(self.bundles, harness)
+
+    def path(self, harness: str | None = None) -> Path:
+        """Where the bundle of a harness is."""
+        return self.bundle(harness).path
+
+
+def compile_project(
+    root: Path,
+    *,
+    harness: str | None = None,
+    locked: bool = False,
+    discover: Callable[[str, dict[str, Any]], list[dict[str, Any]]] | None = None,
+) -> CompileResult:
+    """Compile every harness of the project at `root`; the result shows all of them, or the one that `harness` names.
+
+    FaultsError holds every fault of the whole project. With `locked` a compile that would change harness.lock is such a
+    fault, and the lock is not written. `discover` asks an MCP server for its tools ((name, spec) to [{name, description,
+    inputSchema}]) where they are not locked yet.
+    """
+    root = root.resolve()
+    index = fresh.read_index(root)
+    if index is not None:
+        bundles = [CompiledBundle(**{**entry, "path": root / entry["path"], "unchanged": True}) for entry in index["bundles"]]
+        result = CompileResult(bundles, [Fault(**fault) for fault in index["warnings"]], fresh=True)
+    else:
+        result = _compile(root, locked, discover)
+    if harness is not None:
+        result.bundles = [_pick(result.bundles, harness)]
+    return result
+
+
+def validate_project(root: Path) -> Faults:
+    """Every fault and warning of the project; writes nothing but the cache, asks no server."""
+    root = root.resolve()
+    index = fresh.read_index(root)
+    if index is not None:
+        return Faults([Fault(**fault) for fault in index["warnings"]])
+    build = _run(root, True, None)
+    return build.faults
+
+
+def _pick(bundles: list[CompiledBundle], harness: str | None) -> CompiledBundle:
+    wanted = harness if harness is not None else DEFAULT_HARNESS
+    for bundle in bundles:
+        if wanted in (bundle.harness, bundle.file):
+            return bundle
+    if harness is None and len(bundles) == 1:
+        return bundles[0]
+    names = ", ".join(bundle.harness for bundle in bundles)
+    raise UsageError(
+        f"no harness `{harness}`" if harness is not None else "the project has no default harness",
+        hint=f"harnesses: {names}" if names else "add manifests/harness.yaml",
+    )
+
+
+def _run(root: Path, locked: bool, discover: Any) -> Build:
+    from harnessctl.compile import passes
+    from harnessctl.compile.discover import Discovered
+    from harnessctl.compile.lock import read_lock
+    from harnessctl.compile.shelf import Shelf
+
+    faults = Faults()
+    project = find_sources(root, faults)
+    if not any(file.kind == "Harness" for file in project.sources):
+        faults.add(
+            Fault("manifests", 0, 0, "harness-missing", "the project has no harness", allowed="manifests/harness.yaml",
+                  hint="`harnessctl init` makes a project with one")
+        )  # fmt: skip
+    lock = read_lock(root, faults)
+    build = passes.Build(project, faults, Shelf(root), Discovered(lock, discover, locked=locked))
+    passes.run(build)
+    faults.items = _distinct(faults.items)
+    build.shelf.keep(build.units)
+    return build
+
+
+def _distinct(faults: list[Fault]) -> list[Fault]:
+    """One fault a place, code and message: a source that two harnesses include has its faults once."""
+    return list({(f.path, f.line, f.col, f.code, f.message): f for f in reversed(faults)}.values())[::-1]
+
+
+def _compile(root: Path, locked: bool, discover: Any) -> CompileResult:
+    from harnessctl.bundle.files import encode_bundle
+    from harnessctl.compile import lock as locks
+    from harnessctl.compile.passes import all_sources
+    from harnessctl.storage import digest_bytes, write_atomic
+
+    build = _run(root, locked, discover)
+    build.faults.raise_if_errors()
+    warnings = build.faults.warnings
+    sources = all_sources(build)
+    made = [(t.plan, t.bundle) for t in build.targets if t.plan is not None and t.bundle is not None]
+    old = locks.read_lock(root, Faults())
+    new = locks.make_lock(
+        sources, {b.name: {"version": b.version, "digest": b.digest} for _, b in made}, build.discovered.locked
+    )
+    if locked:
+        held = Faults([*locks.locked_faults(old, new)])
+        held.raise_if_errors()
+    bundles: list[CompiledBundle] = []
+    written: dict[str, str] = {}
+    for plan, bundle in made:
+        data = encode_bundle(bundle)
+        path = root / BUILD / bundle.file_name
+        unchanged = _has(path, data)
+        if not unchanged:
+            write_atomic(path, data)
+        bundles.append(CompiledBundle(bundle.name, plan.file.name, bundle.version, bundle.digest, path, unchanged))
+        written[f"{BUILD}/{bundle.file_name}"] = digest_bytes(data)
+    lock_data = locks.encode_lock(new)
+    if not _has(root / LOCK_NAME, lock_data):
+        write_atomic(root / LOCK_NAME, lock_data)
+    written[LOCK_NAME] = digest_bytes(lock_data)
+    _remember(root, build, build.project, written, bundles, warnings)
+    return CompileResult(bundles, warnings, list(locks.changes(old, new)))
+
+
+def _has(path: Path, data: bytes) -> bool:
+    try:
+        return path.stat().st_size == len(data) and path.read_bytes() == data
+    except OSError:
+        return False
+
+
+def _remember(
+    root: Path,
+    build: Build,
+    project: Project,
+    written: dict[str, str],
+    bundles: list[CompiledBundle],
+    warnings: list[Fault],
+) -> None:
+    """Write the index from which the next compile may answer."""
+    if any(fault.code == "command-not-found" for fault in warnings):
+        return  # another machine, another PATH
+    digests = {unit.file.path: unit.digest for unit in build.units} | written
+    absent: list[str] = []
+    for bound in (item for target in build.targets for group in target.bound.values() for item in group):
+        absent.extend(path for path, digest in bound.depends.items() if digest is None)
+        digests |= {path: digest for path, digest in bound.depends.items() if digest is not None}
+    files = {path: fresh.stat_of(root / path, digest) for path, digest in digests.items()}
+    if None in files.values():
+        return
+    fresh.write_index(
+        root,
+        {
+            "key": fresh.compiler_key(),
+            "sources": [file.path for file in project.sources],
+            "files": files,
+            "absent": sorted(set(absent)),
+            "bundles": [
+                {"harness": b.harness, "file": b.file, "version": b.version, "digest": b.digest,
+                 "path": b.path.relative_to(root).as_posix()}
+                for b in bundles
+            ],
+            "warnings": [fault.as_dict() for fault in warnings],
+        },
+    )  # fmt: skip

@@ -1,0 +1,66 @@
+"""Shelf: what was made of each source, kept between compiles by the digest of its content.
+
+Only what had no fault is kept: a fault may depend on anything in the project, and is looked for again each time.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harnessctl.compile.fresh import CACHE, compiler_key, read_checked, write_checked
+from harnessctl.compile.unit import Bound, Unit
+from harnessctl.storage import digest_bytes
+
+UNITS = "units.json"
+
+
+class Shelf:
+    """The kept units of one project."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        kept = read_checked(root / CACHE / UNITS)
+        usable = isinstance(kept, dict) and kept.get("key") == compiler_key()
+        self._units: dict[str, dict[str, Any]] = kept["units"] if usable else {}
+        self._digests: dict[str, str | None] = {}
+
+    def restore(self, unit: Unit) -> bool:
+        """Give a unit what is kept of the same bytes; whether there was anything."""
+        kept = self._units.get(unit.file.path)
+        if kept is None or kept["digest"] != unit.digest:
+            return False
+        unit.outline = kept["outline"]
+        unit.faults = kept["faults"]
+        unit.bound = {key: msgspec.convert(bound, Bound) for key, bound in kept["bound"].items()}
+        return True
+
+    def is_current(self, depends: dict[str, str | None]) -> bool:
+        """Whether the files that a source needed are as they were."""
+        return all(self._digest(path) == digest for path, digest in depends.items())
+
+    def _digest(self, path: str) -> str | None:
+        if path not in self._digests:
+            try:
+                self._digests[path] = digest_bytes((self.root / path).read_bytes())
+            except IsADirectoryError:
+                self._digests[path] = "folder"
+            except OSError:
+                self._digests[path] = None
+        return self._digests[path]
+
+    def keep(self, units: list[Unit]) -> None:
+        """Write what was made of the units, in place of what was kept before."""
+        kept = {}
+        for unit in units:
+            if any(fault["severity"] == "error" for fault in unit.faults):
+                continue
+            bound = {key: msgspec.to_builtins(value) for key, value in unit.bound.items() if not _has_error(value)}
+            kept[unit.file.path] = {"digest": unit.digest, "outline": unit.outline, "faults": unit.faults, "bound": bound}
+        write_checked(self.root / CACHE / UNITS, {"key": compiler_key(), "units": kept})
+
+
+def _has_error(bound: Bound) -> bool:
+    return any(fault["severity"] == "error" or fault["code"] == "command-not-found" for fault in bound.faults)

@@ -1,0 +1,102 @@
+"""Unit: one source file on its way through a compile, and what it gives to one harness.
+
+A source is read once (`outline`: the names that it declares) and bound once for each harness that includes it
+(`Bound`). Both are plain JSON and depend only on the file's bytes, the names in scope and the files listed in
+`depends`, so that a cache may keep them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from harnessctl.compile.scope import Scope
+from harnessctl.errors import Fault, Faults
+from harnessctl.manifests.locate import SourceFile
+
+#: path of a file that was read besides the source, to its SHA-256; None: it must not exist.
+Depends = dict[str, str | None]
+
+
+class Bound(msgspec.Struct, kw_only=True):
+    """What one source gives one harness.
+
+    `state` is made of the parts of a HarnessState as plain JSON, by a name of the kind's own; `places` maps a state path
+    to [path, line, col]; `links` is what can only be checked when all sources of the harness are known.
+    """
+
+    state: dict[str, Any] = {}
+    places: dict[str, list[Any]] = {}
+    faults: list[dict[str, Any]] = []
+    links: dict[str, list[list[Any]]] = {}
+    code: dict[str, str] = {}
+    files: dict[str, str] = {}
+    depends: Depends = {}
+
+    def need(self, link: str, *what: Any) -> None:
+        """Note something for the link pass."""
+        self.links.setdefault(link, []).append(list(what))
+
+
+class Kind(Protocol):
+    """How sources of one kind are read and bound; a module of this package is one."""
+
+    def read(self, file: SourceFile, data: bytes, faults: Faults) -> Any:
+        """The parsed source, or None when it cannot be used at all."""
+        ...
+
+    def outline(self, file: SourceFile, parsed: Any) -> dict[str, Any]:
+        """The names that the source declares, with their places, as plain JSON."""
+        ...
+
+    def bind(self, file: SourceFile, parsed: Any, scope: Scope, faults: Faults) -> Bound:
+        """What the source gives to the harness of `scope`."""
+        ...
+
+    def scope_digest(self, scope: Scope) -> str:
+        """Digest of the part of a scope that `bind` looks at."""
+        ...
+
+
+class Unit:
+    """One source: its bytes, and what has been made of them so far."""
+
+    def __init__(self, file: SourceFile, data: bytes, digest: str, kind: Kind) -> None:
+        self.file = file
+        self.data = data
+        self.digest = digest
+        self.kind = kind
+        self.outline: dict[str, Any] = {}
+        self.faults: list[dict[str, Any]] = []
+        self.bound: dict[str, Bound] = {}
+        self._parsed: Any = None
+        self._is_read = False
+
+    def read(self) -> Any:
+        """The parsed source; read once. Sets `outline` and the faults of reading."""
+        if not self._is_read:
+            found = Faults()
+            self._parsed = self.kind.read(self.file, self.data, found)
+            self.outline = self.kind.outline(self.file, self._parsed) if self._parsed is not None else {}
+            self.faults = [fault.as_dict() for fault in found.items]
+            self._is_read = True
+        return self._parsed
+
+    def bind(self, scope: Scope, is_current: Callable[[Depends], bool]) -> Bound:
+        """What the source gives to the harness of `scope`, made now or kept from before."""
+        key = self.kind.scope_digest(scope)
+        bound = self.bound.get(key)
+        if bound is None or not is_current(bound.depends):
+            found = Faults()
+            parsed = self.read()
+            bound = self.kind.bind(self.file, parsed, scope, found) if parsed is not None else Bound()
+            bound.faults = [fault.as_dict() for fault in found.items]
+            self.bound[key] = bound
+        return bound
+
+
+def faults_of(dicts: list[dict[str, Any]]) -> list[Fault]:
+    """Faults from their plain form."""
+    return [Fault(**fault) for fault in dicts]

@@ -1,0 +1,345 @@
+"""Agent: one bundle and one model, ready to answer requests [2.2, 2.4].
+
+A request: context -> input hooks -> prompt -> rounds -> stop hooks -> route -> record. `run` gives a Trajectory for
+every request, whatever goes wrong in it: a bad context, a failing hook, tool or model, the deadline. Requests may run
+concurrently; turns of one session wait for each other.
+
+How what goes wrong is recorded: a context or a prompt that cannot be made ends as `hook_blocked` with `error` (input
+checks are lifecycle checks in the paper), a fault of the runtime itself as `model_error` with `error`.
+Cancellation: when the task that awaits `run` is cancelled, the record (stop `cancelled`) is given to `on_cancelled`
+and CancelledError goes on, so that the caller's own cancellation works as everywhere in asyncio.
+Deadline: `deadline_s` bounds the request from its start (from its turn, in a session). What cannot be interrupted is
+Python that does not wait: a model, a hook or a tool that computes on the event loop holds it until it is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import msgspec
+
+from harnessctl.bundle import Bundle
+from harnessctl.errors import BundleError
+from harnessctl.manifests.specs.harness import DEFAULT_LIMITS
+from harnessctl.records.comment import CommentInput
+from harnessctl.records.trajectory import Trajectory
+from harnessctl.runtime.checks.check import Judge
+from harnessctl.runtime.clock import Clock
+from harnessctl.runtime.code import Code
+from harnessctl.runtime.context import ContextError, ContextReader
+from harnessctl.runtime.deadline import within
+from harnessctl.runtime.ending import Ending, ending_of
+from harnessctl.runtime.hooks import HookSet
+from harnessctl.runtime.loop import Loop, loop_state
+from harnessctl.runtime.model_call import ModelCaller
+from harnessctl.runtime.notices import NOT_RUN, Notices
+from harnessctl.runtime.prompt import PromptError, PromptView
+from harnessctl.runtime.protocols import Model, Sampling, ToolContext, World
+from harnessctl.runtime.request import RequestRun
+from harnessctl.runtime.round import Rounds
+from harnessctl.runtime.scene import Scene, SessionState
+from harnessctl.runtime.session import SessionStore, turn_history
+from harnessctl.runtime.surface import SurfaceView
+from harnessctl.runtime.tokens import TokenPaths
+from harnessctl.runtime.tool_calls import ToolCaller
+from harnessctl.runtime.tools.toolset import ToolSet
+from harnessctl.runtime.viewer import clean_messages, recordable_request
+
+_log = logging.getLogger(__name__)
+
+
+class Agent:
+    """Answers requests with `bundle` and `model`. `tools` and `hooks` belong to `loop_state(bundle, loop, limits)`.
+
+    `Agent.open` makes them; the constructor is for callers that bring their own. The model and the world are the
+    caller's: `aclose` leaves them open.
+    """
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        model: Model,
+        *,
+        tools: ToolSet,
+        hooks: HookSet,
+        surface: SurfaceView | None = None,
+        world: World | None = None,
+        sampling: Sampling | None = None,
+        loop: Loop = "harness",
+        seed: int = 0,
+        sessions: SessionStore | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.bundle = bundle
+        self.model = model
+        self.loop: Loop = loop
+        self.surface = surface or SurfaceView(loop_state(bundle, loop))
+        self.state = self.surface.state
+        self.sessions = sessions or SessionStore()
+        self._tools = tools
+        self._hooks = hooks
+        self._world = world
+        self._sampling = sampling or Sampling()
+        self._seed = seed
+        self._clock = clock or Clock()
+        missing = sorted(DEFAULT_LIMITS.keys() - self.surface.limits.keys())
+        if missing:
+            raise BundleError(
+                f"bundle {bundle.name}: limits are missing: {', '.join(missing)}", hint="compile it again"
+            )
+        notices = Notices(self.surface)
+        self._context = ContextReader(self.state.prompt)
+        self._prompt = PromptView(self.state, self.surface)
+        self._rounds = Rounds(
+            self.surface,
+            ModelCaller(model, self.surface, self._clock),
+            ToolCaller(self.surface, tools, hooks, notices, self._clock),
+            hooks,
+            notices,
+            self._clock,
+        )
+        self._skills = {skill.name: skill for skill in self.state.skills}
+        self._keep = frozenset(self.state.session_keep)
+        self._recorded_sampling: dict[str, Any] = msgspec.to_builtins(self._sampling)
+        self._seeds = {"agent": seed} | ({} if self._sampling.seed is None else {"sampling": self._sampling.seed})
+        self._has_input = hooks.has("input")
+        self._has_end = hooks.has("end")
+
+    @classmethod
+    async def open(
+        cls,
+        bundle: Bundle,
+        model: Model,
+        *,
+        world: World | None = None,
+        loop: Loop = "harness",
+        limits: Mapping[str, int | float] | None = None,
+        simulate: bool = False,
+        judge: Judge | None = None,
+        env: Mapping[str, str] | None = None,
+        sampling: Sampling | None = None,
+        seed: int = 0,
+        sessions: SessionStore | None = None,
+        clock: Clock | None = None,
+    ) -> Self:
+        """An agent with its tools connected and its hooks loaded; close it with `aclose` or `async with`.
+
+        `limits` replaces effective limits by name, in the texts that cite them too. `simulate` runs the tools'
+        sandboxed replicas. `env` is where tools read `${NAME}` from, by default the process's environment.
+        """
+        state = loop_state(bundle, loop, limits)
+        surface = SurfaceView(state)
+        code = Code(bundle.digest, state.code)
+        hooks = HookSet(state, code=code, surface=surface, judge=judge)
+        tools = ToolSet(state, code=code, surface=surface, simulate=simulate, env=os.environ if env is None else env)
+        try:
+            await tools.open()
+            return cls(
+                bundle,
+                model,
+                tools=tools,
+                hooks=hooks,
+                surface=surface,
+                world=world,
+                sampling=sampling,
+                loop=loop,
+                seed=seed,
+                sessions=sessions,
+                clock=clock,
+            )
+        except BaseException:
+            await tools.aclose()
+            raise
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.aclose()
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was found when the agent was opened, a server's changed tools for example."""
+        return self._tools.warnings
+
+    async def aclose(self) -> None:
+        """Wait for observers and disconnect the tools."""
+        await self._hooks.drain()
+        await self._tools.aclose()
+
+    async def run(
+        self, request: CommentInput, *, on_cancelled: Callable[[Trajectory], None] | None = None
+    ) -> Trajectory:
+        """Carry one request through; see the module's docstring for what may happen."""
+        run = self._begin(request)
+        try:
+            if run.session is None:
+                ending = await self._end(run)
+            else:
+                async with run.session.lock:
+                    self._resume_session(run)
+                    ending = await self._end(run)
+                    self._keep_session(run, ending)
+        except asyncio.CancelledError:
+            if on_cancelled is not None:
+                on_cancelled(self._record(run, Ending("cancelled")))
+            raise
+        return self._record(run, ending)
+
+    def _begin(self, request: CommentInput) -> RequestRun:
+        """The request's state. Nothing here depends on what may fail."""
+        now = self._clock.monotonic()
+        limits = self.surface.limits
+        warnings = list(self._tools.warnings)
+        messages = clean_messages(request, int(limits["max_message_chars"]), warnings)
+        scene = Scene(
+            request=request,
+            context={},
+            limits=limits,
+            session=SessionState(),
+            world=self._world,
+            started=now,
+            deadline=now + limits["deadline_s"],
+            message=messages[0]["text"] if len(messages) == 1 else "\n".join(m["text"] for m in messages),
+            warnings=warnings,
+        )
+        session = self.sessions.get(request.session) if request.session is not None else None
+        return RequestRun(
+            request,
+            scene,
+            session,
+            viewer_messages=messages,
+            sampling=self._sampling,
+            seed=self._seed,
+            started_at=self._clock.now().isoformat(),
+        )
+
+    async def _end(self, run: RequestRun) -> Ending:
+        """How the request ends, after its `end` hooks."""
+        scene = run.scene
+        left = scene.deadline - self._clock.monotonic()
+        try:
+            ending = await within(self._steps(run), left)
+        except TimeoutError:  # nothing below lets its own time-outs out
+            ending = Ending("deadline", error=f"deadline_s of {scene.limits['deadline_s']} s had passed")
+        except Exception as error:  # a fault of the runtime's own must not take other requests with it
+            _log.exception("request %s failed inside the runtime", run.request.id)
+            ending = Ending("model_error", error=f"fault in the runtime: {type(error).__name__}: {error}")
+        scene.reply = ending.reply
+        if self._has_end:
+            await self._hooks.run("end", scene)
+        return ending
+
+    async def _steps(self, run: RequestRun) -> Ending:
+        scene, request = run.scene, run.request
+        try:
+            scene.context = self._context.read(request, self._world)
+        except ContextError as error:
+            return Ending("hook_blocked", error=str(error))
+        if run.session is not None and scene.session.turns >= scene.limits["max_turns"]:
+            return Ending("round_limit", error=f"the session has had its {scene.limits['max_turns']} turns (max_turns)")
+        told = ""
+        if self._has_input:
+            said = scene.message
+            verdict = await self._hooks.run("input", scene)
+            ending = ending_of(verdict, "input")
+            if ending is not None:
+                return ending
+            told = verdict.message if verdict.action == "retry" else ""
+            if scene.message is not said:
+                run.viewer_messages = [{**run.viewer_messages[0], "text": scene.message}]
+        try:
+            self._assemble(run)
+        except PromptError as error:
+            return Ending("hook_blocked", error=error.message)
+        if told:
+            run.messages.append({"role": "user", "content": told})
+        run.tool_context = ToolContext(
+            context=scene.context,
+            session=scene.session.tools,
+            world=self._world,
+            limits=scene.limits,
+            deadline=scene.deadline,
+        )
+        return await self._rounds.run(run)
+
+    def _assemble(self, run: RequestRun) -> None:
+        """The first messages: system, what earlier turns left, the viewer's."""
+        scene, session = run.scene, run.session
+        system = self._prompt.system(scene.context, run.viewer_messages)
+        if scene.skills and "history" not in self._keep:
+            bodies = [self.surface.skill_body(skill.name) for skill in scene.skills]
+            system = "\n\n".join([system, *bodies] if system else bodies)
+        user = self._prompt.user(scene.context, run.viewer_messages)
+        if system:
+            run.messages.append({"role": "system", "content": system})
+        run.messages += scene.session.history
+        run.head = len(run.messages)
+        run.messages.append({"role": "user", "content": user})
+        run.system = system
+        run.prompt_digest = self._prompt.digest(system)
+        if session is not None and session.prefix_ids is not None and session.system == system:
+            run.paths = TokenPaths(session.prefix_ids, session.prefix_messages)
+
+    def _resume_session(self, run: RequestRun) -> None:
+        """Take up what earlier turns left; the deadline counts from here."""
+        assert run.session is not None
+        scene = run.scene
+        scene.session = run.session.state
+        scene.skills = [self._skills[name] for name in scene.session.skills if name in self._skills]
+        scene.deadline = self._clock.monotonic() + scene.limits["deadline_s"]
+
+    def _keep_session(self, run: RequestRun, ending: Ending) -> None:
+        """Leave what the harness keeps to the next turn."""
+        session, scene = run.session, run.scene
+        assert session is not None
+        state = session.state
+        run.turn = state.turns
+        state.turns += 1
+        if "calls" in self._keep:
+            state.calls = state.calls + scene.calls
+        if "skills" in self._keep:
+            state.skills = [skill.name for skill in scene.skills]
+        if "history" in self._keep and run.messages:
+            turn, is_unchanged = turn_history(run.messages[run.head :], ending.reply, NOT_RUN)
+            state.history = state.history + turn
+            session.system = run.system
+            session.prefix_ids = run.paths.prefix_ids if is_unchanged else None
+            session.prefix_messages = run.paths.prefix_messages
+
+    def _record(self, run: RequestRun, ending: Ending) -> Trajectory:
+        scene = run.scene
+        return Trajectory(
+            id=run.request.id,
+            bundle=self.bundle.digest,
+            harness=self.bundle.name,
+            loop=self.loop,
+            model=self.model.name,
+            request=recordable_request(run.request),
+            context=scene.context,
+            limits=scene.limits,
+            started=run.started_at,
+            took_s=self._clock.monotonic() - scene.started,
+            stop=ending.stop,
+            reply=ending.reply,
+            route=ending.route,
+            world=self._world.digest if self._world is not None else None,
+            template=self.model.template,
+            prompt=run.prompt_digest,
+            messages=run.messages,
+            calls=run.calls,
+            tools=scene.calls + [pending.record(scene.round) for pending in run.pending],
+            hooks=scene.decisions,
+            skills=[skill.name for skill in scene.skills],
+            paths=run.paths.paths,
+            sampling=self._recorded_sampling,
+            seeds=self._seeds,
+            session=run.request.session,
+            turn=run.turn,
+            error=ending.error,
+            warnings=scene.warnings,
+        )

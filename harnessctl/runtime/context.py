@@ -1,0 +1,63 @@
+"""Context: the inputs of the prompt, from the world and the request, checked against the pipeline's schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema_rs
+import orjson
+
+from harnessctl.bundle.state import Prompt
+from harnessctl.errors import BundleError
+from harnessctl.records.comment import CommentInput
+from harnessctl.runtime.protocols import World
+
+
+class ContextError(Exception):
+    """The context does not fit the prompt's inputs, or the world could not supply it; the text is for the record."""
+
+
+class ContextReader:
+    """Makes a request's context. Compiled once per bundle; BundleError when the inputs are no JSON Schema."""
+
+    def __init__(self, prompt: Prompt) -> None:
+        properties: dict[str, Any] = prompt.inputs.get("properties", {})
+        self._omitted: list[tuple[str, Any]] = [
+            (name, schema.get("default") if isinstance(schema, dict) else None) for name, schema in properties.items()
+        ]
+        try:
+            self._validator = jsonschema_rs.validator_for(prompt.inputs, offline=True)
+        except (jsonschema_rs.ValidationError, ValueError) as error:
+            raise BundleError(f"the prompt's inputs are not a JSON Schema: {error}") from error
+
+    def read(self, request: CommentInput, world: World | None) -> dict[str, Any]:
+        """What the world supplies, then what the request says; omitted optional inputs are their default or null.
+
+        ContextError names every input that does not fit.
+        """
+        context: dict[str, Any] = {}
+        if world is not None:
+            try:
+                context.update(world.context(request))
+            except Exception as error:  # a world is given from above: whatever it raises is this request's fault alone
+                raise ContextError(f"context: the world failed: {type(error).__name__}: {error}") from error
+        context.update(request.context)
+        self._check(context)
+        for name, default in self._omitted:
+            if name not in context:
+                context[name] = default
+        return context
+
+    def _check(self, context: dict[str, Any]) -> None:
+        try:
+            orjson.dumps(context)
+        except TypeError as error:
+            raise ContextError(f"context: not JSON: {error}") from error
+        if self._validator.is_valid(context):
+            return
+        faults = [f"{_place(error.instance_path)}: {error.message}" for error in self._validator.iter_errors(context)]
+        raise ContextError("context: " + "; ".join(sorted(faults)))
+
+
+def _place(path: list[str | int]) -> str:
+    return "/" + "/".join(str(step) for step in path) if path else "the whole"

@@ -1,0 +1,212 @@
+"""Tool calls of one round: checked, let through by hooks, run, and answered in the order of the calls.
+
+What always holds: every call that the model made has a record and, unless the request was cut off, a result message.
+Calls run in parallel within `max_parallel_tools`; a call that writes, ends the loop or loads a skill runs alone, after
+the calls before it, so that its hooks see their results.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from harnessctl.bundle.state import Skill, Tool
+from harnessctl.runtime.clock import Clock
+from harnessctl.runtime.ending import Ending, ending_of
+from harnessctl.runtime.final import Final, final_of
+from harnessctl.runtime.hooks import HookSet
+from harnessctl.runtime.notices import NOT_RUN, Notices
+from harnessctl.runtime.pending import PendingCall, text_of
+from harnessctl.runtime.request import RequestRun
+from harnessctl.runtime.surface import SurfaceView
+from harnessctl.runtime.tools.toolset import ToolSet
+
+
+class ToolCaller:
+    """Carries out tool calls for one bundle."""
+
+    def __init__(self, surface: SurfaceView, tools: ToolSet, hooks: HookSet, notices: Notices, clock: Clock) -> None:
+        self._surface = surface
+        self._tools = tools
+        self._hooks = hooks
+        self._notices = notices
+        self._clock = clock
+        self._skills: dict[str, Skill] = {skill.name: skill for skill in surface.state.skills}
+        self._default_timeout = float(surface.limits["tool_timeout_s"])
+        self._parallel = int(surface.limits["max_parallel_tools"])
+        self._has_pre = hooks.has("pre_tool")
+        self._has_post = hooks.has("post_tool")
+
+    async def run(self, run: RequestRun, calls: list[PendingCall]) -> Ending | Final | None:
+        """Answer all calls of one message; an Ending or a Final when the request ends with one of them."""
+        outcome: Ending | Final | None = None
+        after: list[dict[str, Any]] = []
+        for group in self._groups(calls):
+            run.pending = list(group)
+            for pending in group:
+                outcome = await self._admit(run, pending, outcome)
+            await self._run_group(run, group)
+            for pending in group:
+                ended = await self._finish(run, pending, after)
+                outcome = outcome or ended
+        run.messages += after
+        return outcome
+
+    def refuse_all(self, run: RequestRun, calls: list[PendingCall], reason: str) -> None:
+        """Answer all calls with `reason`; none is run."""
+        for pending in calls:
+            pending.refuse("blocked", reason)
+            self._answer(run, pending)
+
+    def _groups(self, calls: list[PendingCall]) -> list[list[PendingCall]]:
+        """The calls in runs of those that may run beside each other."""
+        if len(calls) == 1:
+            return [calls]
+        groups: list[list[PendingCall]] = []
+        is_open = False
+        for pending in calls:
+            alone = self._parallel == 1 or self._runs_alone(pending.tool)
+            if is_open and not alone:
+                groups[-1].append(pending)
+            else:
+                groups.append([pending])
+            is_open = not alone
+        return groups
+
+    def _runs_alone(self, tool: Tool | None) -> bool:
+        return tool is not None and (
+            tool.effect == "write" or tool.final is not None or tool is self._surface.load_skill
+        )
+
+    async def _admit(
+        self, run: RequestRun, pending: PendingCall, outcome: Ending | Final | None
+    ) -> Ending | Final | None:
+        """Repeats, schema and pre_tool hooks; a call that stays without a status is to be run."""
+        if outcome is not None:
+            pending.refuse("blocked", NOT_RUN)
+            return outcome
+        if run.repeats.repeats(pending.name, pending.raw if pending.raw is not None else pending.args):
+            pending.refuse("blocked", self._notices.repeated(pending.name))
+            return Ending("repeat_detected", error=f"{pending.name} was called again with the same arguments")
+        if pending.status is not None or pending.tool is None:
+            return None
+        fault = self._fault(pending)
+        if fault is not None:
+            pending.refuse("invalid", fault)
+        elif self._has_pre:
+            return await self._pre_tool(run, pending)
+        return None
+
+    def _fault(self, pending: PendingCall) -> str | None:
+        """What is wrong with the arguments, as the model reads it."""
+        if pending.tool is self._surface.load_skill:
+            skill = pending.args.get(self._surface.load_skill_argument)
+            if not isinstance(skill, str) or skill not in self._skills:
+                return self._notices.unknown_skill(skill)
+        return self._tools.check_arguments(pending.name, pending.args)
+
+    async def _pre_tool(self, run: RequestRun, pending: PendingCall) -> Ending | None:
+        scene = run.scene
+        scene.tool, scene.args, scene.result, scene.status = pending.tool, pending.args, None, None
+        verdict = await self._hooks.run("pre_tool", scene)
+        if scene.args is not pending.args:
+            pending.args = scene.args
+            fault = self._fault(pending)
+            if fault is not None:
+                pending.refuse("invalid", fault)
+        scene.tool = None
+        if verdict.action in ("block", "retry"):
+            pending.refuse("blocked", verdict.message)
+            return None
+        ending = ending_of(verdict, "pre_tool")
+        if ending is not None:
+            pending.refuse("blocked", verdict.message or NOT_RUN)
+        return ending
+
+    async def _run_group(self, run: RequestRun, group: list[PendingCall]) -> None:
+        if len(group) == 1:
+            if group[0].status is None:
+                await self._run_one(run, group[0])
+            return
+        ready = [pending for pending in group if pending.status is None]
+        if ready:
+            slots = asyncio.Semaphore(self._parallel)
+
+            async def run_in_slot(pending: PendingCall) -> None:
+                async with slots:
+                    await self._run_one(run, pending)
+
+            await asyncio.gather(*(run_in_slot(pending) for pending in ready))
+
+    async def _run_one(self, run: RequestRun, pending: PendingCall) -> None:
+        tool, scene = pending.tool, run.scene
+        assert tool is not None and run.tool_context is not None
+        pending.started_s = self._clock.monotonic() - scene.started
+        if tool is self._surface.load_skill:
+            self._load_skill(run, pending)
+        elif tool.final is not None and tool.run is None and tool.simulate is None:
+            pending.status, pending.content = "ok", "ok"
+        else:
+            left = scene.deadline - self._clock.monotonic()
+            timeout_s = min(tool.timeout_s or self._default_timeout, max(left, 0.0))
+            outcome = await self._tools.call(tool, pending.args, run.tool_context, timeout_s)
+            pending.status, pending.result, pending.error = outcome.status, outcome.result, outcome.error
+            pending.attempts, pending.fault = outcome.attempts, outcome.fault
+            if outcome.status == "ok":
+                pending.content = text_of(outcome.result)
+                if tool.effect == "write":
+                    run.repeats.wrote(tool.name)
+            else:
+                pending.content = f"error: {outcome.error or outcome.status}"
+        pending.ended_s = self._clock.monotonic() - scene.started
+
+    def _load_skill(self, run: RequestRun, pending: PendingCall) -> None:
+        """A skill's body enters the context once; a second load says so."""
+        skill = self._skills[pending.args[self._surface.load_skill_argument]]
+        loaded = run.scene.skills
+        is_new = skill not in loaded
+        if is_new:
+            loaded.append(skill)
+            pending.content = self._surface.skill_body(skill.name)
+        else:
+            pending.content = self._notices.already_loaded(skill.name)
+        pending.status = "ok"
+        pending.result = {"skill": skill.name, "loaded": is_new}
+
+    async def _finish(
+        self, run: RequestRun, pending: PendingCall, after: list[dict[str, Any]]
+    ) -> Ending | Final | None:
+        """post_tool hooks, the result message and the record."""
+        ending: Ending | None = None
+        if self._has_post and pending.tool is not None:
+            scene = run.scene
+            scene.tool, scene.args, scene.result, scene.status = (
+                pending.tool,
+                pending.args,
+                pending.result,
+                pending.status,
+            )
+            verdict = await self._hooks.run("post_tool", scene)
+            if scene.result is not pending.result:
+                pending.result = scene.result
+                pending.content = text_of(scene.result)
+            scene.tool = None
+            if verdict.action == "block":
+                pending.result = None
+                pending.refuse("blocked", verdict.message)
+            elif verdict.action == "retry" and verdict.role == "tool":
+                pending.content = f"{pending.content}\n\n{verdict.message}"
+            elif verdict.action == "retry":
+                after.append({"role": verdict.role, "content": verdict.message})
+            else:
+                ending = ending_of(verdict, "post_tool")
+        self._answer(run, pending)
+        if ending is not None:
+            return ending
+        return final_of(pending) if pending.status == "ok" else None
+
+    def _answer(self, run: RequestRun, pending: PendingCall) -> None:
+        run.messages.append({"role": "tool", "tool_call_id": pending.id, "content": pending.content})
+        run.scene.calls.append(pending.record(run.scene.round))
+        if pending in run.pending:
+            run.pending.remove(pending)

@@ -1,0 +1,61 @@
+"""Reading trajectories back: typed, one by one, with path, line and cause where one cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harnessctl.errors import RecordError
+from harnessctl.records.trajectory import FORMAT, StopReason, Trajectory
+from harnessctl.storage import read_json_lines
+
+
+def read_trajectories(path: Path) -> Iterator[Trajectory]:
+    """Each trajectory of `path`, in order. RecordError names path, line and cause; a torn last line is passed over."""
+    for number, document in read_json_lines(path):
+        _check_format(path, number, document)
+        try:
+            yield msgspec.convert(document, Trajectory)
+        except msgspec.ValidationError as error:
+            raise RecordError(f"{path}:{number}: not a trajectory: {error}") from error
+
+
+def ids_done(path: Path) -> dict[str, StopReason]:
+    """How each request in `path` ended, by id: what a resumed run need not do again. Empty when there is no file.
+
+    A request that was cancelled is not done.
+    """
+    if not path.exists():
+        return {}
+    done: dict[str, StopReason] = {}
+    for number, document in read_json_lines(path):
+        _check_format(path, number, document)
+        try:
+            ended = msgspec.convert(document, _Ended)
+        except msgspec.ValidationError as error:
+            raise RecordError(f"{path}:{number}: not a trajectory: {error}") from error
+        if ended.stop != "cancelled":
+            done[ended.id] = ended.stop
+    return done
+
+
+class _Ended(msgspec.Struct):
+    id: str
+    stop: StopReason
+
+
+def _check_format(path: Path, number: int, document: Any) -> None:
+    found = document.get("format", FORMAT) if isinstance(document, dict) else None
+    if found == FORMAT:
+        return
+    if isinstance(found, str) and found.startswith("harnessctl/trajectory."):
+        raise RecordError(
+            f"{path}:{number}: a trajectory of format {found}; this version reads {FORMAT}",
+            hint="read it with the version of harnessctl that wrote it",
+        )
+    raise RecordError(
+        f"{path}:{number}: not a trajectory; got {'format ' + repr(found) if found else 'no JSON object'}"
+    )
