@@ -22,7 +22,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import inspect
 import json
 import os
 import statistics
@@ -33,9 +32,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+# In place of this folder, in which `requests.py` would hide the library of that name.
+sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from benchmarks import workload
+from benchmarks import workload  # noqa: E402 - found by the line above
 
 FINAL = "The item with link 3 is the Aurora 2 desk lamp, 39.90 EUR, in stock; it ships within two days. " * 2
 CALLS = [("load_skill", '{"skill": "item-qa"}'), ("get_product_info_by_link_id", '{"link_id": 3}')]
@@ -130,17 +130,17 @@ def ours(hooks: bool = True, encode: bool = True) -> One:
     from harnessctl.trajectory import encode_trajectory
 
     usage = Usage(prompt_tokens=7000, completion_tokens=30)
+    replies = [
+        ModelReply(tool_calls=[ModelToolCall(f"call_{step}", *call)], finish_reason="tool_calls", usage=usage)
+        for step, call in enumerate(CALLS)
+    ] + [ModelReply(content=FINAL, finish_reason="stop", usage=usage)]
 
     class Made:
         name = "made"
         template: str | None = None
 
         async def complete(self, request: ModelRequest) -> ModelReply:
-            step = step_of(request.messages)
-            if step < len(CALLS):
-                call = ModelToolCall(f"call_{step}", *CALLS[step])
-                return ModelReply(tool_calls=[call], finish_reason="tool_calls", usage=usage)
-            return ModelReply(content=FINAL, finish_reason="stop", usage=usage)
+            return replies[step_of(request.messages)]
 
         async def aclose(self) -> None:
             return None
@@ -174,51 +174,41 @@ RUNTIMES: dict[str, Callable[[], One]] = {
 
 
 def verifiers_tool_env() -> One:
-    """verifiers' ToolEnv over a client that answers at once; run by an interpreter that has it."""
+    """verifiers' ToolEnv (0.1.14) over a client that answers at once; run by an interpreter that has it."""
     import verifiers as vf
     from datasets import Dataset
+    from openai import AsyncOpenAI
     from openai.types.chat import ChatCompletion
+    from verifiers.clients.openai_chat_completions_client import OpenAIChatCompletionsClient
 
-    def choice(step: int) -> dict[str, Any]:
-        return {"index": 0, "finish_reason": "tool_calls" if step < len(CALLS) else "stop", "message": MESSAGES[step]}
+    def completion(step: int) -> ChatCompletion:
+        finish = "tool_calls" if step < len(CALLS) else "stop"
+        usage = {"prompt_tokens": 7000, "completion_tokens": 30, "total_tokens": 7030}
+        choice = {"index": 0, "finish_reason": finish, "message": MESSAGES[step]}
+        whole = {"id": "c", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
+        return ChatCompletion.model_validate(whole | {"usage": usage})
 
-    replies = [
-        ChatCompletion.model_validate(
-            {
-                "id": "c",
-                "object": "chat.completion",
-                "created": 0,
-                "model": "m",
-                "choices": [choice(step)],
-                "usage": {"prompt_tokens": 7000, "completion_tokens": 30, "total_tokens": 7030},
-            }
-        )
-        for step in range(len(MESSAGES))
-    ]
+    completions = [completion(step) for step in range(len(MESSAGES))]
+
+    class Made(OpenAIChatCompletionsClient):
+        async def get_native_response(self, prompt: Any, *args: Any, **kwargs: Any) -> ChatCompletion:
+            return completions[step_of(prompt)]
+
+    def reward(completion: Any) -> float:
+        return 1.0
+
+    client = Made(AsyncOpenAI(base_url="http://127.0.0.1:9/v1", api_key="x"))
     dataset = Dataset.from_list([{"prompt": workload.first_messages(), "answer": ""}])
-    env = vf.ToolEnv(tools=list(workload.TOOLS.values()), max_turns=4, dataset=dataset, rubric=vf.Rubric(funcs=[]))
-    client = _answering_client(replies)
+    env = vf.ToolEnv(
+        tools=list(workload.TOOLS.values()), max_turns=4, dataset=dataset, rubric=vf.Rubric(funcs=[reward])
+    )
 
     async def one() -> str:
-        given = {"prompt": workload.first_messages(), "example_id": 0, "task": "bench", "answer": ""}
-        state = env.rollout(given, client, "m", {})
-        state = await state if inspect.isawaitable(state) else state
-        return str(state["completion"] if isinstance(state, dict) else state[0])
+        given = {"prompt": workload.first_messages(), "example_id": 0, "answer": ""}
+        output = await env.run_rollout(given, client, "m", {})
+        return str(output["completion"])
 
     return one
-
-
-def _answering_client(replies: list[Any]) -> Any:
-    from openai import AsyncOpenAI
-
-    client = AsyncOpenAI(base_url="http://127.0.0.1:9/v1", api_key="x")
-
-    async def create(*args: Any, **kwargs: Any) -> Any:
-        roles = [m["role"] if isinstance(m, dict) else m.role for m in kwargs["messages"]]
-        return replies[min(roles.count("assistant"), len(replies) - 1)]
-
-    client.chat.completions.create = create
-    return client
 
 
 async def cpu_ms(one: One, seconds: float) -> float:

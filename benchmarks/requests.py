@@ -1,6 +1,6 @@
 """One complete agent request through many runtimes, side by side in one run: client CPU and peak memory.
 
-    python benchmarks/requests.py [--peers-python PYTHON] [--only NAME,...] [--rounds 5] [--seconds 1.5]
+    python benchmarks/requests.py [--peers-python PYTHON] [--only NAME,...] [--rounds 7] [--seconds 1]
                                   [--concurrency 1,8,64] [--json FILE]
 
 A request is three model calls against a zero-latency server (`mock_server.py`) and two tool calls; see `workload.py`.
@@ -213,8 +213,8 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--peers-python", help="interpreter of the environment that holds the peers")
     parser.add_argument("--only", type=lambda text: text.split(","), help="names of rows, separated by commas")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=1.5)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--concurrency", type=lambda text: [int(n) for n in text.split(",")], default=[1, 8, 64])
     parser.add_argument("--json", type=Path, help="write everything that was measured to this file")
     return parser.parse_args()

@@ -53,7 +53,8 @@ def compose(root: Path | None, job: str, overrides: Sequence[str] = ()) -> dict[
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
-    name, rest = "default", []
+    name = "default"
+    rest: list[str] = []
     for item in overrides:
         if "=" not in item:
             raise UsageError(f"{item!r} is not KEY=VALUE", hint="keys look like policy=local or seed=7")

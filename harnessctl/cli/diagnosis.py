@@ -62,6 +62,10 @@ def _packages() -> Iterator[CheckResult]:
 
 
 def _programs() -> Iterator[CheckResult]:
+    import sqlite3
+
+    fit = sqlite3.sqlite_version_info >= (3, 34)
+    yield CheckResult("sqlite", "good" if fit else "missing", sqlite3.sqlite_version + ("" if fit else "; 3.34 needed"))
     found = shutil.which("git")
     yield CheckResult("git", "good" if found else "optional", found or "needed to diff revisions and to evolve")
 
@@ -79,12 +83,11 @@ def _models() -> Iterator[CheckResult]:
 
 
 def _project(project: Path | None) -> Iterator[CheckResult]:
-    from harnessctl.cli.project import project_root
-    from harnessctl.compile import validate_project
+    from harnessctl.cli.project import project_root, validate_all
 
     try:
         root = project_root(project)
-        faults = validate_project(root)
+        faults = validate_all(root)
     except HarnessctlError as error:
         yield CheckResult("project", "optional", error.message)
         return

@@ -12,9 +12,7 @@ from harnessctl.cli.options import Json, Project
 if TYPE_CHECKING:
     from harnessctl.importing.report import ImportReport
 
-app = typer.Typer(
-    help="Import skills, hooks or MCP captures.", no_args_is_help=True
-)
+app = typer.Typer(help="Import skills, hooks or MCP captures.", no_args_is_help=True)
 
 Source = Annotated[Path, typer.Argument(help="A file or a folder.", exists=True, show_default=False)]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Report only; write nothing.")]
@@ -61,4 +59,4 @@ def _finish(report: ImportReport, *, json: bool) -> None:
         output.json_data(report)
     else:
         output.data(report.render())
-    raise typer.Exit(0 if report.imported else 1)
+    raise typer.Exit(0 if report.imported and not report.refused else 1)

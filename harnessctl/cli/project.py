@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from harnessctl.bundle.files import Bundle, read_bundle
-from harnessctl.errors import UsageError
+from harnessctl.errors import Faults, UsageError
 
 
 def project_root(project: Path | None) -> Path:
@@ -50,3 +50,16 @@ def discover(name: str, spec: dict[str, Any]) -> list[dict[str, Any]]:
     from harnessctl.runtime.tools.mcp import discover as ask
 
     return asyncio.run(ask(name, spec))
+
+
+def validate_all(root: Path) -> Faults:
+    """Every fault of the project: the manifests, and the tables and queries of its worlds."""
+    from harnessctl.compile import validate_project
+    from harnessctl.simulate.world import check_world
+
+    faults = validate_project(root)
+    known = {fault.path for fault in faults.errors}
+    for manifest in sorted((root / "manifests" / "worlds").glob("*.yaml")):
+        if manifest.relative_to(root).as_posix() not in known:
+            faults.extend(check_world(manifest))
+    return faults

@@ -19,10 +19,9 @@ def validate(
 ) -> None:
     """Check every manifest; print every fault."""
     from harnessctl.cli import output
-    from harnessctl.cli.project import project_root
-    from harnessctl.compile import validate_project
+    from harnessctl.cli.project import project_root, validate_all
 
-    faults = validate_project(project_root(project))
+    faults = validate_all(project_root(project))
     if sarif is not None:
         import orjson
 

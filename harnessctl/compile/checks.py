@@ -42,9 +42,14 @@ class Checker:
         given = [field for field in check.__struct_fields__ if getattr(check, field) is not None]
         if len(given) != 1:
             names = [field.rstrip("_") for field in given]
-            self.fault("hook-check", "a check is exactly one of the checks that there are", *at, got=", ".join(names) or
-                       "nothing", allowed=", ".join(f.rstrip("_") for f in check.__struct_fields__),
-                       hint="put several under `all` or `any`" if given else "")  # fmt: skip
+            self.fault(
+                "hook-check",
+                "a check is exactly one of the checks that there are",
+                *at,
+                got=", ".join(names) or "nothing",
+                allowed=", ".join(f.rstrip("_") for f in check.__struct_fields__),
+                hint="put several under `all` or `any`" if given else "",
+            )
         out: dict[str, Any] = msgspec.to_builtins(check)
         for name in ("all", "any"):
             inner: list[specs.Check] | None = getattr(check, name)
@@ -82,8 +87,15 @@ class Checker:
         known = set(known)
         for n, name in enumerate(names):
             if name not in known:
-                self.fault(f"{what}-unknown", f"there is no {what} of this name", *at, n, got=name, allowed=listed(known),
-                           hint=self.scope.near(name, known))  # fmt: skip
+                self.fault(
+                    f"{what}-unknown",
+                    f"there is no {what} of this name",
+                    *at,
+                    n,
+                    got=name,
+                    allowed=listed(known),
+                    hint=self.scope.near(name, known),
+                )
 
     def expression(self, *at: PathPart) -> None:
         """The expression at a path reads only what there is at the event."""
@@ -102,11 +114,18 @@ class Checker:
             if function is not None:
                 positional = [*function.args.posonlyargs, *function.args.args]
                 needed = len(positional) - len(function.args.defaults)
-                keyword = [a for a, d in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True) if d is None]
+                keyword = [
+                    a for a, d in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True) if d is None
+                ]
                 if needed > 1 or keyword or (not positional and function.args.vararg is None):
-                    self.fault("code-signature", f"the function `{function.name}` is called with one argument, the names of "
-                               "the event", *at, "python", got=f"{function.name}({', '.join(a.arg for a in positional)})",
-                               allowed=f"{function.name}(names)")  # fmt: skip
+                    self.fault(
+                        "code-signature",
+                        f"the function `{function.name}` is called with one argument, the names of the event",
+                        *at,
+                        "python",
+                        got=f"{function.name}({', '.join(a.arg for a in positional)})",
+                        allowed=f"{function.name}(names)",
+                    )
         if command is not None:
             check_command(self.document, command, self.scope, self.bound, self.faults, *at, "command")
 
@@ -118,8 +137,15 @@ class Checker:
         for kind, body in plain.items():
             target = body.get("target") if isinstance(body, dict) else None
             if target is not None and kind != "not" and target not in READABLE[self.event]:
-                self.fault("hook-target", f"there is no {target} at {self.event}", *at, kind, "target", got=target,
-                           allowed=", ".join(READABLE[self.event]))  # fmt: skip
+                self.fault(
+                    "hook-target",
+                    f"there is no {target} at {self.event}",
+                    *at,
+                    kind,
+                    "target",
+                    got=target,
+                    allowed=", ".join(READABLE[self.event]),
+                )
 
     def _regex(self, regex: specs.RegexCheck, *at: PathPart) -> None:
         if regex.must is None and regex.must_not is None:
@@ -133,8 +159,14 @@ class Checker:
                     warnings.simplefilter("error")
                     re.compile(pattern)
             except (re.error, RecursionError, OverflowError, Warning) as error:
-                self.fault("hook-regex", "the pattern does not compile", *at, field, got=f"{pattern[:60]}: {error}",
-                           allowed="Python's re; in single quotes a backslash needs no doubling")  # fmt: skip
+                self.fault(
+                    "hook-regex",
+                    "the pattern does not compile",
+                    *at,
+                    field,
+                    got=f"{pattern[:60]}: {error}",
+                    allowed="Python's re; in single quotes a backslash needs no doubling",
+                )
 
     def _max_chars(self, check: specs.MaxCharsCheck, *at: PathPart) -> None:
         if (check.value is None) == (check.limit is None):
@@ -143,31 +175,64 @@ class Checker:
             self.fault("hook-check", "max_chars is at least 1", *at, "value", got=str(check.value), allowed=">= 1")
         if check.limit is not None:
             if check.limit not in self.scope.limits:
-                self.fault("limit-unknown", "there is no limit of this name", *at, "limit", got=check.limit,
-                           allowed=listed(self.scope.limits), hint=self.scope.near(check.limit, self.scope.limits))  # fmt: skip
+                self.fault(
+                    "limit-unknown",
+                    "there is no limit of this name",
+                    *at,
+                    "limit",
+                    got=check.limit,
+                    allowed=listed(self.scope.limits),
+                    hint=self.scope.near(check.limit, self.scope.limits),
+                )
             self._uses([check.limit])
 
     def _skill_loaded(self, check: specs.SkillLoadedCheck, *at: PathPart) -> None:
         if check.skill is None and check.kind is None:
             self.fault("hook-check", "skill_loaded names nothing", *at, allowed="skill, kind or both")
         if check.skill is not None and check.skill not in self.scope.skills:
-            self.fault("skill-unknown", "there is no skill of this name", *at, "skill", got=check.skill,
-                       allowed=listed(self.scope.skills), hint=self.scope.near(check.skill, self.scope.skills))  # fmt: skip
+            self.fault(
+                "skill-unknown",
+                "there is no skill of this name",
+                *at,
+                "skill",
+                got=check.skill,
+                allowed=listed(self.scope.skills),
+                hint=self.scope.near(check.skill, self.scope.skills),
+            )
         kinds = {skill["kind"] for skill in self.scope.skills.values()}
         if check.kind is not None and check.kind not in kinds:
-            self.fault("skill-unknown", f"no skill of the harness is a {check.kind} skill", *at, "kind", got=check.kind,
-                       allowed=listed(kinds))  # fmt: skip
+            self.fault(
+                "skill-unknown",
+                f"no skill of the harness is a {check.kind} skill",
+                *at,
+                "kind",
+                got=check.kind,
+                allowed=listed(kinds),
+            )
 
     def _tool_called(self, check: specs.ToolCalledCheck, *at: PathPart) -> None:
         self.names(check.tools, self.scope.tools, "tool", *at, "tools")
         self.names(check.tags, self.scope.tags, "tag", *at, "tags")
         if check.max is not None and check.max < check.min:
-            self.fault("hook-check", "no number of calls is at least `min` and at most `max`", *at, "max",
-                       got=f"min {check.min}, max {check.max}", allowed="max >= min",
-                       hint="min is 1 unless given" if self.document.get(*at, "min") is None else "")  # fmt: skip
+            self.fault(
+                "hook-check",
+                "no number of calls is at least `min` and at most `max`",
+                *at,
+                "max",
+                got=f"min {check.min}, max {check.max}",
+                allowed="max >= min",
+                hint="min is 1 unless given" if self.document.get(*at, "min") is None else "",
+            )
         if check.same_args and self.event not in TOOL_EVENTS:
-            self.fault("hook-target", f"same_args compares with a call, and there is none at {self.event}", *at, "same_args",
-                       key=True, got=self.event, allowed="pre_tool, post_tool")  # fmt: skip
+            self.fault(
+                "hook-target",
+                f"same_args compares with a call, and there is none at {self.event}",
+                *at,
+                "same_args",
+                key=True,
+                got=self.event,
+                allowed="pre_tool, post_tool",
+            )
         if isinstance(check.same_args, list):
             tools = [self.scope.tools[name] for name in check.tools if name in self.scope.tools]
             known = {name for tool in tools for name in tool["parameters"].get("properties", {})}
@@ -178,8 +243,15 @@ class Checker:
         known = self.scope.harnesses - {self.scope.harness}
         if check.harness not in known:
             hint = "a harness cannot judge itself" if check.harness == self.scope.harness else ""
-            self.fault("harness-unknown", "there is no harness of this name to judge", *at, "harness", got=check.harness,
-                       allowed=listed(known), hint=hint or self.scope.near(check.harness, known))  # fmt: skip
+            self.fault(
+                "harness-unknown",
+                "there is no harness of this name to judge",
+                *at,
+                "harness",
+                got=check.harness,
+                allowed=listed(known),
+                hint=hint or self.scope.near(check.harness, known),
+            )
         else:
             self.bound.need("judge", check.harness, self.document.path, *self.document.place(*at, "harness"))
         for name in check.input:

@@ -59,11 +59,19 @@ class CodeFinder:
             return None
         origin = _installed(name)
         if origin is None:
-            tried = " and ".join(dict.fromkeys(posixpath.join(base, name.replace(".", "/")) + ".py" for base in (self.base, "")))
+            tried = " and ".join(
+                dict.fromkeys(posixpath.join(base, name.replace(".", "/")) + ".py" for base in (self.base, ""))
+            )
             self.faults.add(
-                document.fault("code-missing", f"there is no module `{name}`", *at, got=target,
-                               allowed=f"{tried}, or an installed package", hint=self._near(name))
-            )  # fmt: skip
+                document.fault(
+                    "code-missing",
+                    f"there is no module `{name}`",
+                    *at,
+                    got=target,
+                    allowed=f"{tried}, or an installed package",
+                    hint=self._near(name),
+                )
+            )
             return None
         if origin.endswith(".py"):
             try:
@@ -89,9 +97,15 @@ class CodeFinder:
             close = difflib.get_close_matches(name, list(defined), n=1, cutoff=0.6)
             public = ", ".join(n for n, node in defined.items() if isinstance(node, Function) and not n.startswith("_"))
             self.faults.add(
-                document.fault("code-function", f"the module has no function `{name}`", *at, got=document.get(*at),
-                               allowed=f"{public or 'nothing'} ({path})", hint=f"did you mean `{close[0]}`?" if close else "")
-            )  # fmt: skip
+                document.fault(
+                    "code-function",
+                    f"the module has no function `{name}`",
+                    *at,
+                    got=document.get(*at),
+                    allowed=f"{public or 'nothing'} ({path})",
+                    hint=f"did you mean `{close[0]}`?" if close else "",
+                )
+            )
         node = defined.get(name)
         return node if isinstance(node, Function) and not node.decorator_list else None
 
@@ -145,7 +159,9 @@ class CodeFinder:
                 return None
             if not file.resolve().is_relative_to(self.root):
                 self.faults.add(
-                    Fault(path, 0, 0, "source-outside", "the symbolic link leads out of the project", str(file.resolve()))
+                    Fault(
+                        path, 0, 0, "source-outside", "the symbolic link leads out of the project", str(file.resolve())
+                    )
                 )
                 return None
             self.bound.depends[path] = digest_bytes(data)
@@ -158,7 +174,9 @@ class CodeFinder:
             return Module(name, path, base, source, ast.parse(source))
         except SyntaxError as error:
             self.faults.add(
-                Fault(path, error.lineno or 0, error.offset or 1, "code-syntax", f"the module is not Python: {error.msg}")
+                Fault(
+                    path, error.lineno or 0, error.offset or 1, "code-syntax", f"the module is not Python: {error.msg}"
+                )
             )
         except ValueError as error:
             self.faults.add(Fault(path, 0, 0, "code-syntax", f"the module is not Python: {error}"))

@@ -25,14 +25,24 @@ def check_command(
     """The program can be started from a bundle, and its files are embedded in it."""
     if (command.run is None) == (command.shell is None):
         faults.add(
-            document.fault("command-form", "a command is given in exactly one way", *at, allowed="run: [program, ...] or shell")
+            document.fault(
+                "command-form", "a command is given in exactly one way", *at, allowed="run: [program, ...] or shell"
+            )
         )
     for n, name in enumerate(command.env):
         if not _ENVIRONMENT_NAME.fullmatch(name):
             faults.add(
-                document.fault("command-form", "not the name of an environment variable", *at, "env", n, got=name[:40],
-                               allowed="NAME", hint="values are taken from the environment and never written here")
-            )  # fmt: skip
+                document.fault(
+                    "command-form",
+                    "not the name of an environment variable",
+                    *at,
+                    "env",
+                    n,
+                    got=name[:40],
+                    allowed="NAME",
+                    hint="values are taken from the environment and never written here",
+                )
+            )
     for n, path in enumerate(command.files):
         _embed(document, path, scope, bound, faults, *at, "files", n)
     words = list(command.run or [])
@@ -42,7 +52,11 @@ def check_command(
         try:
             words = shlex.split(command.shell)
         except ValueError as error:
-            faults.add(document.fault("command-form", f"the shell line cannot be read: {error}", *field, got=command.shell[:60]))
+            faults.add(
+                document.fault(
+                    "command-form", f"the shell line cannot be read: {error}", *field, got=command.shell[:60]
+                )
+            )
     _check_words(document, words, command, scope, bound, faults, *field)
 
 
@@ -61,27 +75,51 @@ def _check_words(
         if path in command.files:
             if n == 0 and path in bound.files and not bound.files[path].startswith("#!"):
                 faults.add(
-                    document.fault("command-not-executable", "the program does not say what runs it", *place, got=word,
-                                   allowed="a first line #!/usr/bin/env ...",
-                                   hint=f"add that line to {path}, or run it with an interpreter: [python3, {path}]")
-                )  # fmt: skip
+                    document.fault(
+                        "command-not-executable",
+                        "the program does not say what runs it",
+                        *place,
+                        got=word,
+                        allowed="a first line #!/usr/bin/env ...",
+                        hint=f"add that line to {path}, or run it with an interpreter: [python3, {path}]",
+                    )
+                )
         elif _is_project_file(scope, path):
             faults.add(
-                document.fault("command-not-embedded", f"{path} is a file of the project that the bundle would not carry", *place,
-                               got=word, allowed=", ".join(command.files) or "paths listed under files",
-                               hint=f"add it: files: [{path}]")
-            )  # fmt: skip
-        elif "/" in word and not word.startswith(("/", "-", "http:", "https:")) and (n == 0 or _looks_like_script(word)):
+                document.fault(
+                    "command-not-embedded",
+                    f"{path} is a file of the project that the bundle would not carry",
+                    *place,
+                    got=word,
+                    allowed=", ".join(command.files) or "paths listed under files",
+                    hint=f"add it: files: [{path}]",
+                )
+            )
+        elif (
+            "/" in word and not word.startswith(("/", "-", "http:", "https:")) and (n == 0 or _looks_like_script(word))
+        ):
             faults.add(
-                document.fault("command-missing", "the command's file is not there", *place, got=word,
-                               allowed="a path from the project's root", hint=_beside(document, scope, path))
-            )  # fmt: skip
+                document.fault(
+                    "command-missing",
+                    "the command's file is not there",
+                    *place,
+                    got=word,
+                    allowed="a path from the project's root",
+                    hint=_beside(document, scope, path),
+                )
+            )
             bound.depends[path] = None
         elif n == 0 and command.run is not None and shutil.which(word) is None:
             faults.add(
-                document.fault("command-not-found", "the program is not on this machine's PATH", *place, got=word,
-                               hint="the hook will be an error wherever it is missing", severity="warning")
-            )  # fmt: skip
+                document.fault(
+                    "command-not-found",
+                    "the program is not on this machine's PATH",
+                    *place,
+                    got=word,
+                    hint="the hook will be an error wherever it is missing",
+                    severity="warning",
+                )
+            )
 
 
 def _looks_like_script(word: str) -> bool:
@@ -104,17 +142,29 @@ def _embed(document: Document, path: str, scope: Scope, bound: Bound, faults: Fa
     file = scope.root / path
     if pure.is_absolute() or ".." in pure.parts or not file.resolve().is_relative_to(scope.root):
         faults.add(
-            document.fault("command-outside", "a hook's file lies outside the project", *at, got=path,
-                           allowed="a path from the project's root", hint="copy it into the project")
-        )  # fmt: skip
+            document.fault(
+                "command-outside",
+                "a hook's file lies outside the project",
+                *at,
+                got=path,
+                allowed="a path from the project's root",
+                hint="copy it into the project",
+            )
+        )
         return
     try:
         data = file.read_bytes()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         faults.add(
-            document.fault("command-missing", "the command's file is not there", *at, got=path,
-                           allowed="a path from the project's root", hint=_beside(document, scope, path))
-        )  # fmt: skip
+            document.fault(
+                "command-missing",
+                "the command's file is not there",
+                *at,
+                got=path,
+                allowed="a path from the project's root",
+                hint=_beside(document, scope, path),
+            )
+        )
         bound.depends[path] = None
         return
     except OSError as error:
@@ -123,13 +173,20 @@ def _embed(document: Document, path: str, scope: Scope, bound: Bound, faults: Fa
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
-        faults.add(document.fault("command-binary", "a hook's file is not UTF-8 text", *at, got=path, allowed="scripts"))
+        faults.add(
+            document.fault("command-binary", "a hook's file is not UTF-8 text", *at, got=path, allowed="scripts")
+        )
         return
     if len(data) > MAX_FILE_BYTES:
         faults.add(
-            document.fault("command-binary", "a hook's file is too large for a bundle", *at, got=f"{len(data)} bytes",
-                           allowed=f"{MAX_FILE_BYTES} bytes")
-        )  # fmt: skip
+            document.fault(
+                "command-binary",
+                "a hook's file is too large for a bundle",
+                *at,
+                got=f"{len(data)} bytes",
+                allowed=f"{MAX_FILE_BYTES} bytes",
+            )
+        )
         return
     bound.depends[path] = digest_bytes(data)
     bound.files[str(pure)] = text

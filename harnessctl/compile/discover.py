@@ -8,9 +8,8 @@ from typing import Any
 import msgspec
 
 from harnessctl.bundle import state
-from harnessctl.compile.servers import discovered_tool
-from harnessctl.compile.unit import Unit
-from harnessctl.errors import Fault, Faults, HarnessctlError
+from harnessctl.compile.unit import Unit, fault_at
+from harnessctl.errors import Faults, HarnessctlError
 from harnessctl.storage import digest
 
 #: Asks a server for its tools/list: (name, its entry of mcpServers) to [{name, description, inputSchema}].
@@ -40,11 +39,16 @@ class Discovered:
     def _of(self, name: str, server: dict[str, Any], faults: Faults) -> list[state.Tool]:
         spec, place = server["spec"], server["place"]
         key = digest({k: v for k, v in spec.items() if k not in ("defaults", "discover")})
-        known = self.locked.get(name) or self._old.get(name)
+        known: dict[str, Any] | None = self.locked.get(name) or self._old.get(name)
         if known is None or known.get("spec") != key:
             if name in self.locked:
                 faults.add(
-                    Fault(*place, "server-duplicate", f"two MCP servers are called `{name}`", allowed="one entry of each name")
+                    fault_at(
+                        place,
+                        "server-duplicate",
+                        f"two MCP servers are called `{name}`",
+                        allowed="one entry of each name",
+                    )
                 )
                 return []
             listed = self._ask(name, server, known is not None, faults)
@@ -52,15 +56,23 @@ class Discovered:
                 return []
             kept = [{k: tool[k] for k in _KEPT if tool.get(k) is not None} for tool in listed]
             known = {"spec": key, "tools": sorted(kept, key=lambda tool: str(tool.get("name")))}
+        from harnessctl.compile.servers import discovered_tool
+
         self.locked[name] = known
         out = []
-        for entry in known["tools"]:
+        entries: list[dict[str, Any]] = known["tools"]
+        for entry in entries:
             tool = discovered_tool(name, spec, entry)
             if isinstance(tool, str):
                 faults.add(
-                    Fault(*place, "server-tool", f"a tool of the MCP server `{name}` cannot be used: {tool}",
-                          str(entry.get("name")), severity="warning")
-                )  # fmt: skip
+                    fault_at(
+                        place,
+                        "server-tool",
+                        f"a tool of the MCP server `{name}` cannot be used: {tool}",
+                        got=str(entry.get("name")),
+                        severity="warning",
+                    )
+                )
             else:
                 out.append(tool)
         return out
@@ -70,10 +82,14 @@ class Discovered:
         if self._discover is None:
             why = "its entry changed since" if is_changed else "it was never asked"
             faults.add(
-                Fault(*place, "server-not-locked", f"the tools of the MCP server `{name}` are not locked: {why}",
-                      allowed="a locked list in harness.lock",
-                      hint="run `harnessctl compile` where the server can be reached, and commit harness.lock")
-            )  # fmt: skip
+                fault_at(
+                    place,
+                    "server-not-locked",
+                    f"the tools of the MCP server `{name}` are not locked: {why}",
+                    allowed="a locked list in harness.lock",
+                    hint="run `harnessctl compile` where the server can be reached, and commit harness.lock",
+                )
+            )
             return None
         try:
             return self._discover(name, server["spec"])
@@ -81,9 +97,14 @@ class Discovered:
             # The function comes from above and may fail in any way; the fault names the server and the cause.
             cause = error.message if isinstance(error, HarnessctlError) else f"{type(error).__name__}: {error}"
             faults.add(
-                Fault(*place, "server-discover", f"the MCP server `{name}` did not list its tools", cause[:200],
-                      hint="check that it starts: its command, its environment, its address")
-            )  # fmt: skip
+                fault_at(
+                    place,
+                    "server-discover",
+                    f"the MCP server `{name}` did not list its tools",
+                    got=cause[:200],
+                    hint="check that it starts: its command, its environment, its address",
+                )
+            )
             return None
 
 

@@ -1,76 +1,115 @@
-"""Emit: the bound parts of a harness put together, in the order in which a model sees them or they run."""
+"""Emit: the bound parts of a harness put together, in the order in which a model sees them or they run.
+
+The bytes are those of `bundle.files.encode_bundle`, made without taking the parts apart again: skills, which are most of
+a bundle, are kept as canonical JSON.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import orjson
 
-from harnessctl.bundle import state
-from harnessctl.bundle.files import Bundle, make_bundle
+from harnessctl.bundle.files import FORMAT
+from harnessctl.compile import load_skill
 from harnessctl.compile.discover import plain
-from harnessctl.compile.tools import LOAD_SKILL, LOAD_SKILL_PARAMETERS
+from harnessctl.storage import canonical_json, digest_bytes
 
 if TYPE_CHECKING:
     from harnessctl.compile.passes import Target
 
-LOAD_SKILL_DESCRIPTION = "Load a skill: the instructions for one kind of message. Load the one that fits before you reply."
+
+@dataclass(slots=True, frozen=True)
+class EncodedBundle:
+    """A bundle as it is written: see `bundle.files.Bundle`."""
+
+    name: str
+    version: str
+    digest: str
+    data: bytes
+
+    @property
+    def file_name(self) -> str:
+        """`<name>-<version>+<12 hex>.bundle.json`."""
+        return f"{self.name}-{self.version}+{self.digest[:12]}.bundle.json"
 
 
-def bundle_of(target: Target, digests: Mapping[str, str]) -> Bundle:
+def bundle_of(target: Target, digests: Mapping[str, str]) -> EncodedBundle:
     """The bundle of a harness without faults; `digests` maps the path of a source to its SHA-256."""
     plan = target.plan
     assert plan is not None
     places: dict[str, list[Any]] = {"harness": [plan.file.path, *plan.document.place("name")]}
     code: dict[str, str] = {}
     files: dict[str, str] = {}
-    sources = {plan.file.path: plan.file.path}
-    for group in target.bound.values():
-        for bound in group:
-            places |= bound.places
-            code |= bound.code
-            files |= bound.files
-    places |= {f"limits/{name}": [plan.file.path, *plan.document.place("limits", name)] for name in plan.spec.limits}
-    hooks = _hooks(target)
-    document: dict[str, Any] = {
-        "skills": _skills(target),
-        "tools": _tools(target, places),
-        "hooks": [bound for bound, _ in hooks],
-        "prompt": target.bound["PromptPipeline"][0].state["prompt"],
-        "limits": {name: msgspec.to_builtins(limit) for name, limit in target.limits.items()},
-        "servers": {k: v for bound in target.bound["Tools"] for k, v in bound.state["servers"].items()},
-        "code": dict(sorted(code.items())),
-        "files": dict(sorted(files.items())),
-        **target.reply,
-    }
     sources = {plan.file.path: digests[plan.file.path]}
     for kind, units in target.units.items():
         sources |= {unit.file.path: unit.digest for unit in units}
-        for bound in target.bound.get(kind, []):
+        for bound in target.bound[kind]:
+            places |= bound.places
+            code |= bound.code
+            files |= bound.files
             sources |= {p: d for p, d in bound.depends.items() if d is not None and not p.startswith("/")}
-    return make_bundle(
-        msgspec.convert(document, state.HarnessState),
-        name=plan.spec.name,
-        version=plan.spec.version,
-        inventory=_inventory(target, [version for _, version in hooks]),
-        sources=dict(sorted(sources.items())),
-        source_map=dict(sorted(places.items())),
-        world=plan.spec.world,
+    places |= {f"limits/{name}": [plan.file.path, *plan.document.place("limits", name)] for name in plan.spec.limits}
+    hooks = _hooks(target)
+    state = _object(
+        {
+            "skills": b"[" + b",".join(_skills(target)) + b"]",
+            "tools": _tools(target, places),
+            "hooks": [hook for hook, _ in hooks],
+            "prompt": target.bound["PromptPipeline"][0].state["prompt"],
+            "limits": {name: msgspec.to_builtins(limit) for name, limit in target.limits.items()},
+            **_given("servers", {k: v for bound in target.bound["Tools"] for k, v in bound.state["servers"].items()}),
+            **_given("code", code),
+            **_given("files", files),
+            "surface": {},
+            **target.reply,
+        }
     )
+    digest = digest_bytes(state)
+    bundle = {
+        "format": FORMAT,
+        "name": plan.spec.name,
+        "version": plan.spec.version,
+        "digest": digest,
+        "state": state,
+        "inventory": _inventory(target, [version for _, version in hooks]),
+        "sources": sources,
+        "source_map": places,
+        "world": plan.spec.world,
+    }
+    return EncodedBundle(plan.spec.name, plan.spec.version, digest, _object(bundle) + b"\n")
 
 
-def _skills(target: Target) -> list[dict[str, Any]]:
+def _object(fields: dict[str, Any]) -> bytes:
+    """The canonical JSON of an object some of whose values are canonical JSON already, as bytes. Keys are ASCII."""
+    parts = (
+        (key, value if isinstance(value, bytes) else canonical_json(value)) for key, value in sorted(fields.items())
+    )
+    return b"{" + b",".join(b'"%s":%s' % (key.encode(), value) for key, value in parts) + b"}"
+
+
+def _given(name: str, value: dict[str, Any]) -> dict[str, Any]:
+    """A field of the state, which leaves out what is empty."""
+    return {name: value} if value else {}
+
+
+def _skills(target: Target) -> list[bytes]:
+    """The canonical JSON of each skill."""
     examples = {
         unit.file.name: bound.state.get("examples", [])
         for unit, bound in zip(target.units["Examples"], target.bound["Examples"], strict=True)
     }
     out = []
     for unit, bound in zip(target.units["Skill"], target.bound["Skill"], strict=True):
-        skill = dict(bound.state["skill"])
+        text: str = bound.state["skill"]
         if examples.get(unit.file.name):
-            skill["examples"] = examples[unit.file.name]
-        out.append(skill)
+            skill = {**orjson.loads(text), "examples": examples[unit.file.name]}
+            out.append(canonical_json(skill))
+        else:
+            out.append(text.encode())
     return out
 
 
@@ -78,16 +117,9 @@ def _tools(target: Target, places: dict[str, list[Any]]) -> list[dict[str, Any]]
     """load_skill first where the compiler adds it; then tools as included, those of a manifest's servers after its own."""
     out: list[dict[str, Any]] = []
     declared = [tool for bound in target.bound["Tools"] for tool in bound.state["tools"]]
-    is_declared = any((tool.get("run") or {}).get("builtin") == LOAD_SKILL for tool in declared)
+    is_declared = any((tool.get("run") or {}).get("builtin") == load_skill.LOAD_SKILL for tool in declared)
     if target.units["Skill"] and not is_declared:
-        added = state.Tool(
-            name=LOAD_SKILL,
-            description=[LOAD_SKILL_DESCRIPTION],
-            group="flow-control",
-            parameters=LOAD_SKILL_PARAMETERS,
-            run={"builtin": LOAD_SKILL},
-        )
-        out.append(plain(added))
+        out.append(load_skill.state_tool())
     waiting = list(target.discovered)
     for unit, bound in zip(target.units["Tools"], target.bound["Tools"], strict=True):
         out.extend(bound.state["tools"])

@@ -12,7 +12,6 @@ import contextlib
 import hashlib
 import os
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -64,16 +63,14 @@ def read_checked(path: Path) -> Any:
 def write_checked(path: Path, value: Any) -> None:
     """Write a cache file. A disk that refuses costs the cache and nothing else: the next compile does the work again."""
     body = orjson.dumps(value)
-    temporary = ""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
-        os.replace(temporary, path)
+        temporary.write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+        temporary.replace(path)
     except OSError:
         with contextlib.suppress(OSError):
-            os.unlink(temporary or path)
+            temporary.unlink()
 
 
 def stat_of(path: Path, digest: str) -> Stat | None:

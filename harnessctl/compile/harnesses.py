@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from harnessctl.bundle import state
-from harnessctl.compile import json_schemas
 from harnessctl.compile.events import names_at
 from harnessctl.compile.scope import Scope, listed
 from harnessctl.compile.sources import header
-from harnessctl.compile.templates import check_expression
 from harnessctl.compile.unit import Bound
 from harnessctl.errors import Faults
 from harnessctl.manifests.load import Document
@@ -21,12 +18,40 @@ from harnessctl.manifests.locate import SourceFile
 from harnessctl.manifests.schemas import convert
 from harnessctl.manifests.specs.base import Limit
 from harnessctl.manifests.specs.harness import DEFAULT_LIMITS, Harness
+from harnessctl.manifests.violations import did_you_mean
 
 #: Limits of the runtime that count things, with the least that makes sense.
-_WHOLE = {"max_rounds": 1, "max_turns": 1, "max_parallel_tools": 1, "max_repeats": 1, "model_retries": 0,
-          "max_message_chars": 1, "tool_result_max_chars": 1}  # fmt: skip
-_UNITS = {"max_rounds": "rounds", "tool_timeout_s": "seconds", "deadline_s": "seconds", "max_turns": "turns",
-          "max_parallel_tools": "calls", "max_message_chars": "codepoints", "tool_result_max_chars": "codepoints"}  # fmt: skip
+_WHOLE = {
+    "max_rounds": 1,
+    "max_turns": 1,
+    "max_parallel_tools": 1,
+    "max_repeats": 1,
+    "model_retries": 0,
+    "max_message_chars": 1,
+    "tool_result_max_chars": 1,
+}
+_UNITS = {
+    "max_rounds": "rounds",
+    "tool_timeout_s": "seconds",
+    "deadline_s": "seconds",
+    "max_turns": "turns",
+    "max_parallel_tools": "calls",
+    "max_message_chars": "codepoints",
+    "tool_result_max_chars": "codepoints",
+}
+
+
+#: What a state leaves out (see bundle.state).
+_STATE_DEFAULTS: dict[str, Any] = {
+    "session_keep": [],
+    "require_skill": "none",
+    "reply_format": "text",
+    "reply_schema": None,
+    "route_default": "public",
+    "private_when": None,
+    "silent_when": None,
+    "scores": {},
+}
 
 
 @dataclass(slots=True)
@@ -57,11 +82,6 @@ def outline(file: SourceFile, parsed: Document) -> dict[str, Any]:
     }
 
 
-def scope_digest(scope: Scope) -> str:
-    """A harness is put together anew each time."""
-    return scope.full_digest
-
-
 def bind(file: SourceFile, parsed: Document, scope: Scope, faults: Faults) -> Bound:
     """Nothing: a harness is what others are bound for."""
     return Bound()
@@ -88,11 +108,18 @@ def include(plan: Plan, files: Iterable[SourceFile], faults: Faults) -> None:
         for n, pattern in enumerate(patterns):
             matches = sorted(name for name in by_kind[kind] if fnmatch.fnmatchcase(name, pattern))
             if not matches:
-                close = difflib.get_close_matches(pattern, by_kind[kind], n=1, cutoff=0.5)
                 faults.add(
-                    plan.document.fault("include-unknown", f"no {into[:-1]} of this name", "include", into, n, got=pattern,
-                                        allowed=listed(by_kind[kind]), hint=f"did you mean `{close[0]}`?" if close else "")
-                )  # fmt: skip
+                    plan.document.fault(
+                        "include-unknown",
+                        f"no {into[:-1]} of this name",
+                        "include",
+                        into,
+                        n,
+                        got=pattern,
+                        allowed=listed(by_kind[kind]),
+                        hint=did_you_mean(pattern, by_kind[kind]),
+                    )
+                )
             found.update(dict.fromkeys(matches))
         setattr(plan, into, list(found))
 
@@ -104,12 +131,20 @@ def limits(plan: Plan, faults: Faults) -> dict[str, state.Limit]:
         limit = given if isinstance(given, Limit) else Limit(value=given)
         _check_limit(plan.document, name, limit, faults)
         if name not in DEFAULT_LIMITS:
-            close = difflib.get_close_matches(name, DEFAULT_LIMITS, n=1, cutoff=0.85)
+            close = did_you_mean(name, DEFAULT_LIMITS, cutoff=0.85)
             if close:
                 faults.add(
-                    plan.document.fault("limit-name", f"`{name}` is no limit of the runtime, and close to one", "limits", name,
-                                        key=True, got=name, hint=f"did you mean `{close[0]}`?", severity="warning")
-                )  # fmt: skip
+                    plan.document.fault(
+                        "limit-name",
+                        f"`{name}` is no limit of the runtime, and close to one",
+                        "limits",
+                        name,
+                        key=True,
+                        got=name,
+                        hint=close,
+                        severity="warning",
+                    )
+                )
         out[name] = state.Limit(value=limit.value, range=limit.range, unit=limit.unit or _UNITS.get(name))
     return dict(sorted(out.items()))
 
@@ -117,20 +152,43 @@ def limits(plan: Plan, faults: Faults) -> dict[str, state.Limit]:
 def _check_limit(document: Document, name: str, limit: Limit, faults: Faults) -> None:
     at = ("limits", name)
     if limit.range is not None and limit.range[0] > limit.range[1]:
-        faults.add(document.fault("limit-range", "the range is the wrong way round", *at, "range", got=str(limit.range),
-                                  allowed="[least, most]"))  # fmt: skip
+        faults.add(
+            document.fault(
+                "limit-range",
+                "the range is the wrong way round",
+                *at,
+                "range",
+                got=str(limit.range),
+                allowed="[least, most]",
+            )
+        )
     elif limit.range is not None and not limit.range[0] <= limit.value <= limit.range[1]:
         faults.add(
-            document.fault("limit-range", f"the value of `{name}` is outside its range", *at, "value", got=f"{limit.value:g}",
-                           allowed=f"{limit.range[0]:g} to {limit.range[1]:g}")
-        )  # fmt: skip
+            document.fault(
+                "limit-range",
+                f"the value of `{name}` is outside its range",
+                *at,
+                "value",
+                got=f"{limit.value:g}",
+                allowed=f"{limit.range[0]:g} to {limit.range[1]:g}",
+            )
+        )
     least = _WHOLE.get(name)
     for value in (limit.value, *(limit.range or [])):
         if least is not None and (value != int(value) or value < least):
-            faults.add(document.fault("limit-range", f"`{name}` counts something", *at, got=f"{value:g}",
-                                      allowed=f"whole numbers from {least}"))  # fmt: skip
+            faults.add(
+                document.fault(
+                    "limit-range",
+                    f"`{name}` counts something",
+                    *at,
+                    got=f"{value:g}",
+                    allowed=f"whole numbers from {least}",
+                )
+            )
         elif name in DEFAULT_LIMITS and least is None and value <= 0:
-            faults.add(document.fault("limit-range", f"`{name}` is a time", *at, got=f"{value:g}", allowed="more than 0"))
+            faults.add(
+                document.fault("limit-range", f"`{name}` is a time", *at, got=f"{value:g}", allowed="more than 0")
+            )
 
 
 def reply(plan: Plan, scope: Scope, faults: Faults) -> tuple[dict[str, Any], set[str]]:
@@ -139,25 +197,45 @@ def reply(plan: Plan, scope: Scope, faults: Faults) -> tuple[dict[str, Any], set
     used: set[str] = set()
     for name in ("private_when", "silent_when"):
         if getattr(spec.reply.route, name) is not None:
+            from harnessctl.compile.templates import check_expression  # jinja2 only where it is needed
+
             used |= check_expression(document.passage("reply", "route", name), scope, names_at("stop"), faults)
     schema = None
     if spec.reply.schema is not None:
+        from harnessctl.compile import json_schemas
+
         rewritten = json_schemas.rewrite(document, faults, "reply", "schema")
         schema = rewritten.schema if rewritten is not None else None
     if spec.reply.format == "json" and spec.reply.schema is None:
-        faults.add(document.fault("reply-schema", "a reply in JSON has a schema", "reply", "format", got="json",
-                                  allowed="format: text, or a schema"))  # fmt: skip
+        faults.add(
+            document.fault(
+                "reply-schema",
+                "a reply in JSON has a schema",
+                "reply",
+                "format",
+                got="json",
+                allowed="format: text, or a schema",
+            )
+        )
     if spec.reply.format == "text" and spec.reply.schema is not None:
-        faults.add(document.fault("reply-schema", "a reply in text has no schema", "reply", "schema", key=True,
-                                  allowed="format: json"))  # fmt: skip
+        faults.add(
+            document.fault(
+                "reply-schema", "a reply in text has no schema", "reply", "schema", key=True, allowed="format: json"
+            )
+        )
     _check_scores(plan, schema, faults)
     if spec.require_skill == "reply" and not any(s["kind"] == "reply" for s in scope.skills.values()):
         faults.add(
-            document.fault("require-skill", "a reply skill is required and the harness includes none", "require_skill",
-                           got="reply", allowed="none, or an include.skills with a reply skill")
-        )  # fmt: skip
+            document.fault(
+                "require-skill",
+                "a reply skill is required and the harness includes none",
+                "require_skill",
+                got="reply",
+                allowed="none, or an include.skills with a reply skill",
+            )
+        )
     scores = spec.scores
-    return {
+    fields = {
         "session_keep": spec.session.keep,
         "require_skill": spec.require_skill,
         "reply_format": spec.reply.format,
@@ -165,8 +243,11 @@ def reply(plan: Plan, scope: Scope, faults: Faults) -> tuple[dict[str, Any], set
         "route_default": spec.reply.route.default,
         "private_when": spec.reply.route.private_when,
         "silent_when": spec.reply.route.silent_when,
-        "scores": {k: v for k in ("accuracy", "effectiveness") if scores is not None and (v := getattr(scores, k)) is not None},
-    }, used
+        "scores": {
+            k: v for k in ("accuracy", "effectiveness") if scores is not None and (v := getattr(scores, k)) is not None
+        },
+    }
+    return {name: value for name, value in fields.items() if value != _STATE_DEFAULTS[name]}, used
 
 
 def _check_scores(plan: Plan, schema: dict[str, Any] | None, faults: Faults) -> None:
@@ -174,8 +255,15 @@ def _check_scores(plan: Plan, schema: dict[str, Any] | None, faults: Faults) -> 
     if scores is None:
         return
     if plan.spec.reply.format != "json":
-        faults.add(document.fault("scores-form", "scores are parts of a reply in JSON", "scores", key=True,
-                                  allowed="reply: {format: json, schema: ...}"))  # fmt: skip
+        faults.add(
+            document.fault(
+                "scores-form",
+                "scores are parts of a reply in JSON",
+                "scores",
+                key=True,
+                allowed="reply: {format: json, schema: ...}",
+            )
+        )
         return
     for name in ("accuracy", "effectiveness"):
         pointer = getattr(scores, name)
@@ -186,5 +274,13 @@ def _check_scores(plan: Plan, schema: dict[str, Any] | None, faults: Faults) -> 
             node = node.get("properties", {}).get(part) if isinstance(node, dict) else None
         if not pointer.startswith("/") or node is None:
             known = ["/" + key for key in (schema or {}).get("properties", {})]
-            faults.add(document.fault("scores-form", "the score is no part of the reply's schema", "scores", name, got=pointer,
-                                      allowed=listed(known)))  # fmt: skip
+            faults.add(
+                document.fault(
+                    "scores-form",
+                    "the score is no part of the reply's schema",
+                    "scores",
+                    name,
+                    got=pointer,
+                    allowed=listed(known),
+                )
+            )

@@ -46,11 +46,6 @@ def outline(file: SourceFile, parsed: Document) -> dict[str, Any]:
     return {"hooks": hooks}
 
 
-def scope_digest(scope: Scope) -> str:
-    """Hooks look at tools' tags, groups and parameters, skills' kinds, limits' values and other harnesses."""
-    return scope.full_digest
-
-
 def bind(file: SourceFile, parsed: Document, scope: Scope, faults: Faults) -> Bound:
     """The state's hooks under `hooks`, in the order of the file."""
     bound = Bound(state={"hooks": []})
@@ -60,7 +55,9 @@ def bind(file: SourceFile, parsed: Document, scope: Scope, faults: Faults) -> Bo
         if spec is None:
             continue
         at: tuple[PathPart, ...] = ("hooks", n)
-        hook = _Binder(parsed, spec, scope, Checker(parsed, spec.event, scope, finder, bound, faults), faults, at).bind()
+        hook = _Binder(
+            parsed, spec, scope, Checker(parsed, spec.event, scope, finder, bound, faults), faults, at
+        ).bind()
         plain = msgspec.to_builtins(hook)
         if plain.get("timeout_s") == DEFAULT_TIMEOUT_S:
             del plain["timeout_s"]  # written out or left out, it is one and the same state
@@ -75,7 +72,13 @@ class _Binder:
     """Binds one hook."""
 
     def __init__(
-        self, document: Document, spec: specs.Hook, scope: Scope, checker: Checker, faults: Faults, at: tuple[PathPart, ...]
+        self,
+        document: Document,
+        spec: specs.Hook,
+        scope: Scope,
+        checker: Checker,
+        faults: Faults,
+        at: tuple[PathPart, ...],
     ) -> None:
         self.document = document
         self.spec = spec
@@ -116,8 +119,13 @@ class _Binder:
                 hint = "say under `otherwise` what happens when the check fails"
             elif given == ["otherwise"]:
                 hint = "say under `check` when it happens, or write `then` for always"
-            self._fault("hook-form", f"the hook `{spec.id}` does nothing, or more than one thing", got=" and ".join(given) or
-                        "none of them", allowed=_FORMS, hint=hint)  # fmt: skip
+            self._fault(
+                "hook-form",
+                f"the hook `{spec.id}` does nothing, or more than one thing",
+                got=" and ".join(given) or "none of them",
+                allowed=_FORMS,
+                hint=hint,
+            )
 
     def _fault(self, code: str, message: str, *below: PathPart, key: bool = False, **parts: Any) -> None:
         self.faults.add(self.document.fault(code, message, *self.at, *below, key=key, **parts))
@@ -126,18 +134,39 @@ class _Binder:
         event = self.spec.event
         for field in ("tools", "tags", "groups", "effects"):
             if getattr(when, field) and event not in TOOL_EVENTS:
-                self._fault("hook-when", f"`{field}` looks at a call, and there is none at {event}", "when", field, key=True,
-                            got=event, allowed="pre_tool, post_tool")  # fmt: skip
+                self._fault(
+                    "hook-when",
+                    f"`{field}` looks at a call, and there is none at {event}",
+                    "when",
+                    field,
+                    key=True,
+                    got=event,
+                    allowed="pre_tool, post_tool",
+                )
         if when.result and event != "post_tool":
-            self._fault("hook-when", f"`result` looks at a result, and there is none at {event}", "when", "result", key=True,
-                        got=event, allowed="post_tool")  # fmt: skip
+            self._fault(
+                "hook-when",
+                f"`result` looks at a result, and there is none at {event}",
+                "when",
+                "result",
+                key=True,
+                got=event,
+                allowed="post_tool",
+            )
         self.checker.names(when.tools, self.scope.tools, "tool", *self.at, "when", "tools")
         self.checker.names(when.tags, self.scope.tags, "tag", *self.at, "when", "tags")
         self.checker.names(when.groups, self.scope.groups, "group", *self.at, "when", "groups")
         for n, kind in enumerate(when.skill_kinds):
             if not any(skill["kind"] == kind for skill in self.scope.skills.values()):
-                self._fault("hook-when", f"no skill of the harness is a {kind} skill", "when", "skill_kinds", n, got=kind,
-                            allowed=listed({s["kind"] for s in self.scope.skills.values()}))  # fmt: skip
+                self._fault(
+                    "hook-when",
+                    f"no skill of the harness is a {kind} skill",
+                    "when",
+                    "skill_kinds",
+                    n,
+                    got=kind,
+                    allowed=listed({s["kind"] for s in self.scope.skills.values()}),
+                )
         if when.expr is not None:
             self.checker.expression(*self.at, "when", "expr")
         plain: dict[str, Any] = msgspec.to_builtins(when)
@@ -164,12 +193,19 @@ class _Binder:
             max_retries=action.max_retries,
             exhausted=action.exhausted,
             rewrite={"target": action.rewrite.target, "to": action.rewrite.to} if action.rewrite is not None else None,
-            fallback={"reply": action.fallback.reply, "route": action.fallback.route} if action.fallback is not None else None,
+            fallback={"reply": action.fallback.reply, "route": action.fallback.route}
+            if action.fallback is not None
+            else None,
         )
 
     def _timing(self) -> None:
         deadline = self.scope.limits.get("deadline_s")
-        if deadline is not None and self.spec.timeout_s > deadline and self.spec.observe is None:
-            self._fault("hook-timeout", "the hook may take longer than the whole request", "timeout_s",
-                        got=f"{self.spec.timeout_s:g} s", allowed=f"less than deadline_s, {deadline:g}",
-                        severity="warning")  # fmt: skip
+        if self.scope.harness and deadline is not None and self.spec.timeout_s > deadline and self.spec.observe is None:
+            self._fault(
+                "hook-timeout",
+                "the hook may take longer than the whole request",
+                "timeout_s",
+                got=f"{self.spec.timeout_s:g} s",
+                allowed=f"less than deadline_s, {deadline:g}",
+                severity="warning",
+            )

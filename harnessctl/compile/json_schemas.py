@@ -20,9 +20,20 @@ _DROPPED = frozenset({"$schema", "$comment", "title", "description", "examples",
 _MAPS = frozenset({"properties", "patternProperties", "$defs", "dependentSchemas"})
 _LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
 _SINGLE = frozenset(
-    {"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames", "unevaluatedItems",
-     "unevaluatedProperties", "contentSchema"}
-)  # fmt: skip
+    {
+        "items",
+        "additionalProperties",
+        "not",
+        "if",
+        "then",
+        "else",
+        "contains",
+        "propertyNames",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+        "contentSchema",
+    }
+)
 
 Path = tuple[PathPart, ...]
 
@@ -41,9 +52,16 @@ def rewrite(document: Document, faults: Faults, *at: PathPart) -> Rewritten | No
     declared = source.get("$schema") if isinstance(source, dict) else None
     if declared is not None and not any(draft in str(declared) for draft in _DRAFTS):
         faults.add(
-            document.fault("json-schema", "an unknown draft of JSON Schema", *at, "$schema", got=str(declared),
-                           allowed="draft-04, draft-06, draft-07, 2019-09, 2020-12", hint="remove $schema: 2020-12 is meant")
-        )  # fmt: skip
+            document.fault(
+                "json-schema",
+                "an unknown draft of JSON Schema",
+                *at,
+                "$schema",
+                got=str(declared),
+                allowed="draft-04, draft-06, draft-07, 2019-09, 2020-12",
+                hint="remove $schema: 2020-12 is meant",
+            )
+        )
         return None
     writer = _Writer(ref_alone=any(draft in str(declared) for draft in _REF_ALONE))
     schema = writer.node(source, at, ())
@@ -145,14 +163,27 @@ def _check(document: Document, schema: Any, writer: _Writer, at: Path, faults: F
     for target, where in _references(schema, ()):
         if not target.startswith("#"):
             faults.add(
-                document.fault("json-schema", "a reference leads out of the schema", *writer.where(where), "$ref",
-                               got=target, allowed="#/$defs/name", hint="copy the definition under $defs")
-            )  # fmt: skip
+                document.fault(
+                    "json-schema",
+                    "a reference leads out of the schema",
+                    *writer.where(where),
+                    "$ref",
+                    got=target,
+                    allowed="#/$defs/name",
+                    hint="copy the definition under $defs",
+                )
+            )
         elif not _resolves(schema, target):
             faults.add(
-                document.fault("json-schema", "a reference leads to nothing", *writer.where(where), "$ref", got=target,
-                               allowed=", ".join(f"#/$defs/{name}" for name in schema.get("$defs", {})) or "#/$defs/name")
-            )  # fmt: skip
+                document.fault(
+                    "json-schema",
+                    "a reference leads to nothing",
+                    *writer.where(where),
+                    "$ref",
+                    got=target,
+                    allowed=", ".join(f"#/$defs/{name}" for name in schema.get("$defs", {})) or "#/$defs/name",
+                )
+            )
     if len(faults.items) == before:
         try:
             jsonschema_rs.validator_for(schema, offline=True)

@@ -6,21 +6,16 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harnessctl.compile.harnesses import Plan
+from harnessctl.compile.load_skill import LOAD_SKILL
 from harnessctl.compile.order import cycle_in, shown
-from harnessctl.compile.scope import Scope, listed
-from harnessctl.compile.tools import LOAD_SKILL, LOAD_SKILL_PARAMETERS
-from harnessctl.compile.unit import Bound, Unit
+from harnessctl.compile.scope import listed
+from harnessctl.compile.unit import Bound, Unit, fault_at
 from harnessctl.errors import Fault, Faults
 from harnessctl.manifests.specs.harness import DEFAULT_LIMITS
+from harnessctl.manifests.violations import did_you_mean
 
 if TYPE_CHECKING:
     from harnessctl.compile.passes import Target
-
-
-def load_skill_outline() -> dict[str, Any]:
-    """The outline of the tool that the compiler adds to a harness with skills that declares none of its own."""
-    return {"name": LOAD_SKILL, "group": "flow-control", "tags": [], "effect": "none", "version": "1.0.0",
-            "parameters": LOAD_SKILL_PARAMETERS, "builtin": LOAD_SKILL, "mcp": None, "place": ["", 0, 0]}  # fmt: skip
 
 
 def unique_harnesses(plans: Sequence[Plan], faults: Faults) -> None:
@@ -30,9 +25,14 @@ def unique_harnesses(plans: Sequence[Plan], faults: Faults) -> None:
         name = plan.spec.name
         if name in seen:
             faults.add(
-                plan.document.fault("harness-duplicate", f"two harnesses are called `{name}`", "name", got=name,
-                                    allowed=f"another name than that in {seen[name]}")
-            )  # fmt: skip
+                plan.document.fault(
+                    "harness-duplicate",
+                    f"two harnesses are called `{name}`",
+                    "name",
+                    got=name,
+                    allowed=f"another name than that in {seen[name]}",
+                )
+            )
         seen.setdefault(name, plan.file.path)
 
 
@@ -44,11 +44,16 @@ def named_files(plan: Plan, units: Iterable[Unit], faults: Faults) -> None:
     ):
         known = [unit.file.name for unit in units if unit.file.kind == kind]
         if name is not None and name not in known:
-            scope = Scope(plan.document.path, "", tools={}, skills={}, servers={}, limits={}, harnesses=(), elsewhere={})  # type: ignore[arg-type]
             faults.add(
-                plan.document.fault(f"{field}-unknown", f"there is no {field} of this name", field, got=name,
-                                    allowed=listed(known), hint=scope.near(name, known) or f"add manifests/{folder}/{name}.yaml")
-            )  # fmt: skip
+                plan.document.fault(
+                    f"{field}-unknown",
+                    f"there is no {field} of this name",
+                    field,
+                    got=name,
+                    allowed=listed(known),
+                    hint=did_you_mean(name, known) or f"add manifests/{folder}/{name}.yaml",
+                )
+            )
 
 
 def check(target: Target, used_limits: set[str], faults: Faults) -> None:
@@ -76,9 +81,15 @@ def _unique(what: str, found: Iterable[tuple[str, list[Any]]], faults: Faults) -
         if name in seen:
             path, line, col = seen[name]
             faults.add(
-                Fault(*place, f"{what}-duplicate", f"two {what}s are called `{name}`", name,
-                      f"one of each name; the other is at {path}:{line}:{col}", "rename or remove one of the two")
-            )  # fmt: skip
+                fault_at(
+                    place,
+                    f"{what}-duplicate",
+                    f"two {what}s are called `{name}`",
+                    name,
+                    f"one of each name; the other is at {path}:{line}:{col}",
+                    "rename or remove one of the two",
+                )
+            )
         seen.setdefault(name, place)
 
 
@@ -86,28 +97,46 @@ def _builtins(target: Target, faults: Faults) -> None:
     assert target.plan is not None
     loads = [t for t in target.scope.tools.values() if t["builtin"] == LOAD_SKILL]
     for tool in loads[1:]:
-        faults.add(Fault(*tool["place"], "tool-duplicate", "two tools load skills", tool["name"], "one builtin load_skill"))
+        faults.add(
+            fault_at(tool["place"], "tool-duplicate", "two tools load skills", tool["name"], "one builtin load_skill")
+        )
     named = target.scope.tools.get(LOAD_SKILL)
     if not loads and target.scope.skills and named is not None:
         faults.add(
-            Fault(*named["place"], "tool-duplicate", "a tool has the name of the one that loads skills", LOAD_SKILL,
-                  "run: {builtin: load_skill}", "rename the tool, or make it the builtin")
-        )  # fmt: skip
+            fault_at(
+                named["place"],
+                "tool-duplicate",
+                "a tool has the name of the one that loads skills",
+                LOAD_SKILL,
+                "run: {builtin: load_skill}",
+                "rename the tool, or make it the builtin",
+            )
+        )
     for tool in loads:
         properties = tool["parameters"].get("properties", {})
         if tool["parameters"] and len(properties) != 1 and "skill" not in properties:
             faults.add(
-                Fault(*tool["place"], "tool-parameters", "the tool that loads skills has a parameter for the skill",
-                      listed(properties), "skill, or one parameter alone")
-            )  # fmt: skip
+                fault_at(
+                    tool["place"],
+                    "tool-parameters",
+                    "the tool that loads skills has a parameter for the skill",
+                    listed(properties),
+                    "skill, or one parameter alone",
+                )
+            )
     worlds = target.units["World"]
     has_faq = bool(worlds) and worlds[0].outline.get("faq", False)
     for tool in target.scope.tools.values():
         if tool["builtin"] == "search_faq" and not has_faq:
             faults.add(
-                Fault(*tool["place"], "tool-world", f"`{tool['name']}` searches a FAQ that there is not",
-                      target.plan.spec.world or "no world", "a harness whose world has a faq")
-            )  # fmt: skip
+                fault_at(
+                    tool["place"],
+                    "tool-world",
+                    f"`{tool['name']}` searches a FAQ that there is not",
+                    target.plan.spec.world or "no world",
+                    "a harness whose world has a faq",
+                )
+            )
 
 
 def _enforced(target: Target, faults: Faults) -> None:
@@ -117,14 +146,30 @@ def _enforced(target: Target, faults: Faults) -> None:
             known = target.scope.skills.get(skill)
             if known is None:
                 faults.add(
-                    Fault(path, line, col, "skill-unknown", "the hook enforces a rule of a skill that there is not", rule,
-                          listed(target.scope.skills), target.scope.near(skill, target.scope.skills))
-                )  # fmt: skip
+                    Fault(
+                        path,
+                        line,
+                        col,
+                        "skill-unknown",
+                        "the hook enforces a rule of a skill that there is not",
+                        rule,
+                        listed(target.scope.skills),
+                        target.scope.near(skill, target.scope.skills),
+                    )
+                )
             elif rule_id not in known["rules"]:
                 faults.add(
-                    Fault(path, line, col, "rule-unknown", f"the skill `{skill}` has no such rule", rule,
-                          listed(f"{skill}#{name}" for name in known["rules"]), target.scope.near(rule_id, known["rules"]))
-                )  # fmt: skip
+                    Fault(
+                        path,
+                        line,
+                        col,
+                        "rule-unknown",
+                        f"the skill `{skill}` has no such rule",
+                        rule,
+                        listed(f"{skill}#{name}" for name in known["rules"]),
+                        target.scope.near(rule_id, known["rules"]),
+                    )
+                )
 
 
 def _unused_limits(target: Target, used: set[str], faults: Faults) -> None:
@@ -136,10 +181,16 @@ def _unused_limits(target: Target, used: set[str], faults: Faults) -> None:
     for name in target.plan.spec.limits:
         if name not in used and name not in DEFAULT_LIMITS:
             faults.add(
-                target.plan.document.fault("limit-unused", f"nothing reads the limit `{name}`", "limits", name, key=True,
-                                           hint="mark the number that it governs with limit=, or remove it",
-                                           severity="warning")
-            )  # fmt: skip
+                target.plan.document.fault(
+                    "limit-unused",
+                    f"nothing reads the limit `{name}`",
+                    "limits",
+                    name,
+                    key=True,
+                    hint="mark the number that it governs with limit=, or remove it",
+                    severity="warning",
+                )
+            )
 
 
 def _merged(target: Target, faults: Faults) -> None:
@@ -150,9 +201,15 @@ def _merged(target: Target, faults: Faults) -> None:
             place = bound.places[f"code/{name}"]
             if name in seen and seen[name][0] != source:
                 faults.add(
-                    Fault(*place, "code-clash", f"two modules of the harness are called `{name}`", place[0],
-                          f"one module of each name; the other is {seen[name][1][0]}", "rename one of the files")
-                )  # fmt: skip
+                    fault_at(
+                        place,
+                        "code-clash",
+                        f"two modules of the harness are called `{name}`",
+                        place[0],
+                        f"one module of each name; the other is {seen[name][1][0]}",
+                        "rename one of the files",
+                    )
+                )
             seen.setdefault(name, (source, place))
 
 
@@ -171,7 +228,13 @@ def judges(targets: Sequence[Target], faults: Faults) -> None:
     if cycle:
         place = edges[cycle[0]][0][1]
         faults.add(
-            Fault(*place, "judge-cycle", "a harness is judged by itself", shown(cycle), "a judge without a judge of its own")
+            fault_at(
+                place,
+                "judge-cycle",
+                "a harness is judged by itself",
+                shown(cycle),
+                "a judge without a judge of its own",
+            )
         )
 
 
@@ -186,10 +249,41 @@ def limit_numbers(targets: Sequence[Target], faults: Faults) -> None:
     for (path, limit, number, line, col), found in values.items():
         if number not in found:
             faults.add(
-                Fault(path, line, col, "limit-differs", f"the text says {number:g} and the limit `{limit}` another number",
-                      f"{number:g}", " or ".join(f"{value:g}" for value in sorted(found)),
-                      "the model is told the limit; write the same number", "warning")
-            )  # fmt: skip
+                Fault(
+                    path,
+                    line,
+                    col,
+                    "limit-differs",
+                    f"the text says {number:g} and the limit `{limit}` another number",
+                    f"{number:g}",
+                    " or ".join(f"{value:g}" for value in sorted(found)),
+                    "the model is told the limit; write the same number",
+                    "warning",
+                )
+            )
+
+
+#: Faults that may only mean that a source of one of these kinds could not be read.
+_CONSEQUENCES = {
+    "tool-unknown": ("Tools",),
+    "tag-unknown": ("Tools",),
+    "group-unknown": ("Tools",),
+    "parameter-unknown": ("Tools",),
+    "server-unknown": ("Tools",),
+    "example-arguments": ("Tools",),
+    "skill-unknown": ("Skill",),
+    "rule-unknown": ("Skill",),
+    "require-skill": ("Skill",),
+    "ref-unknown": ("Tools", "Skill"),
+    "limit-unknown": ("Harness",),
+    "harness-unknown": ("Harness",),
+}
+
+
+def without_consequences(faults: Iterable[Fault], units: Iterable[Unit]) -> list[Fault]:
+    """The faults without those that may come from a source that could not be read: its own fault comes first."""
+    unread = {unit.file.kind for unit in units if not unit.outline}
+    return [fault for fault in faults if unread.isdisjoint(_CONSEQUENCES.get(fault.code, ()))]
 
 
 def _all(target: Target) -> Iterable[Bound]:

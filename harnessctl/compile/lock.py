@@ -34,17 +34,33 @@ def read_lock(root: Path, faults: Faults) -> dict[str, Any] | None:
     except orjson.JSONDecodeError as error:
         line = data[: error.pos].count(b"\n") + 1
         faults.add(
-            Fault(LOCK_NAME, line, 0, "lock-unreadable", f"the file is not JSON: {error.msg}", allowed="what compile writes",
-                  hint="resolve the conflict by deleting the file and compiling again" if b"<<<<<<<" in data else
-                  "delete the file and compile again")
-        )  # fmt: skip
+            Fault(
+                LOCK_NAME,
+                line,
+                0,
+                "lock-unreadable",
+                f"the file is not JSON: {error.msg}",
+                allowed="what compile writes",
+                hint="resolve the conflict by deleting the file and compiling again"
+                if b"<<<<<<<" in data
+                else "delete the file and compile again",
+            )
+        )
         return None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         found = document.get("format") if isinstance(document, dict) else type(document).__name__
         faults.add(
-            Fault(LOCK_NAME, 1, 0, "lock-unreadable", "the file is not a lock of this version", str(found), FORMAT,
-                  "delete the file and compile again")
-        )  # fmt: skip
+            Fault(
+                LOCK_NAME,
+                1,
+                0,
+                "lock-unreadable",
+                "the file is not a lock of this version",
+                str(found),
+                FORMAT,
+                "delete the file and compile again",
+            )
+        )
         return None
     for section in SECTIONS:
         if not isinstance(document.get(section), dict):
@@ -71,8 +87,10 @@ def changes(old: dict[str, Any] | None, new: dict[str, Any]) -> Iterator[tuple[s
         after: dict[str, Any] = new[section]
         for name in sorted(before.keys() | after.keys()):
             if before.get(name) != after.get(name):
-                yield f"{section[:-1] if section != 'discovered' else 'server'} {name}", _short(before.get(name)), _short(
-                    after.get(name)
+                yield (
+                    f"{section[:-1] if section != 'discovered' else 'server'} {name}",
+                    _short(before.get(name)),
+                    _short(after.get(name)),
                 )
 
 
@@ -92,12 +110,23 @@ def locked_faults(old: dict[str, Any] | None, new: dict[str, Any]) -> Iterator[F
     """A fault for everything that `--locked` keeps from changing."""
     if old is None:
         yield Fault(
-            LOCK_NAME, 0, 0, "lock-missing", "the project is not locked", allowed=f"a committed {LOCK_NAME}",
+            LOCK_NAME,
+            0,
+            0,
+            "lock-missing",
+            "the project is not locked",
+            allowed=f"a committed {LOCK_NAME}",
             hint="run `harnessctl compile` and commit the file",
-        )  # fmt: skip
+        )
         return
     for what, before, after in changes(old, new):
         yield Fault(
-            LOCK_NAME, 0, 0, "lock-changed", f"{what} would change", after or "nothing", before or "nothing",
+            LOCK_NAME,
+            0,
+            0,
+            "lock-changed",
+            f"{what} would change",
+            after or "nothing",
+            before or "nothing",
             "run `harnessctl compile` and commit harness.lock",
-        )  # fmt: skip
+        )

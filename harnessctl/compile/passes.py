@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any
 
 from harnessctl.bundle import state
-from harnessctl.bundle.files import Bundle
 from harnessctl.compile import emit as emission
-from harnessctl.compile import examples, harnesses, links, prompts, skills, tools, worlds
-from harnessctl.compile import hooks as hook_sources
+from harnessctl.compile import harnesses, links, load_skill
 from harnessctl.compile.discover import Discovered, outline_of
 from harnessctl.compile.harnesses import Plan
 from harnessctl.compile.scope import Scope
@@ -26,15 +23,7 @@ from harnessctl.manifests.locate import Project
 from harnessctl.manifests.specs.harness import DEFAULT_LIMITS
 from harnessctl.storage import digest_bytes
 
-KINDS: dict[str, ModuleType] = {
-    "Harness": harnesses,
-    "Skill": skills,
-    "Examples": examples,
-    "Tools": tools,
-    "Hooks": hook_sources,
-    "PromptPipeline": prompts,
-    "World": worlds,
-}
+KINDS = ("Skill", "Examples", "Tools", "Hooks", "PromptPipeline", "World")
 
 
 @dataclass(slots=True)
@@ -48,7 +37,7 @@ class Target:
     discovered: list[tuple[state.Tool, list[Any]]] = field(default_factory=list)
     bound: dict[str, list[Bound]] = field(default_factory=dict)
     reply: dict[str, Any] = field(default_factory=dict)
-    bundle: Bundle | None = None
+    bundle: emission.EncodedBundle | None = None
 
 
 @dataclass(slots=True)
@@ -73,8 +62,16 @@ class Build:
 def run(build: Build) -> None:
     """All passes in order."""
     passes: tuple[Callable[[Build], None], ...] = (
-        load, discover, references, schemas, skill_bodies, prompt_blocks, hooks, link, emit,
-    )  # fmt: skip
+        load,
+        discover,
+        references,
+        schemas,
+        skill_bodies,
+        prompt_blocks,
+        hooks,
+        link,
+        emit,
+    )
     for step in passes:
         step(build)
 
@@ -87,7 +84,7 @@ def load(build: Build) -> None:
         except OSError as error:
             build.faults.add(Fault(file.path, 0, 0, "source-unreadable", f"the file cannot be read: {error.strerror}"))
             continue
-        unit = Unit(file, data, digest_bytes(data), KINDS[file.kind])
+        unit = Unit(file, data, digest_bytes(data))
         if not build.shelf.restore(unit):
             unit.read()
         build.faults.extend(faults_of(unit.faults))
@@ -125,7 +122,7 @@ def references(build: Build) -> None:
         limits = harnesses.limits(plan, build.faults)
         values = {name: limit.value for name, limit in limits.items()}
         build.targets.append(Target(plan, units, limits, _scope(build, plan, units, values)))
-    rest = {kind: [unit for unit in build.of(kind) if unit.file.path not in used] for kind in KINDS if kind != "Harness"}
+    rest = {kind: [unit for unit in build.of(kind) if unit.file.path not in used] for kind in KINDS}
     if any(rest.values()):
         everything = {kind: build.of(kind) for kind in KINDS}
         values: dict[str, int | float] = dict(DEFAULT_LIMITS)
@@ -144,9 +141,9 @@ def _scope(build: Build, plan: Plan | None, units: dict[str, list[Unit]], limits
             known_tools.setdefault(tool["name"], tool)
         servers.update(unit.outline.get("servers", {}))
     known_skills = {unit.file.name: unit.outline for unit in units["Skill"] if unit.outline}
-    if known_skills and not any(tool["builtin"] == tools.LOAD_SKILL for tool in known_tools.values()):
-        known_tools.setdefault(tools.LOAD_SKILL, links.load_skill_outline())
-    elsewhere = {}
+    if known_skills and not any(tool["builtin"] == load_skill.LOAD_SKILL for tool in known_tools.values()):
+        known_tools.setdefault(load_skill.LOAD_SKILL, load_skill.outline())
+    elsewhere: dict[str, str] = {}
     for unit in build.units:
         names = [tool["name"] for tool in unit.outline.get("tools", [])] if unit.file.kind == "Tools" else []
         names += [unit.file.name] if unit.file.kind == "Skill" else []
@@ -204,6 +201,7 @@ def link(build: Build) -> None:
             links.check(target, used, build.faults)
     links.judges([target for target in build.targets if target.plan is not None], build.faults)
     links.limit_numbers(build.targets, build.faults)
+    build.faults.items = links.without_consequences(build.faults.items, build.units)
 
 
 def emit(build: Build) -> None:
@@ -223,5 +221,3 @@ def all_sources(build: Build) -> dict[str, str]:
         for bound in (item for group in target.bound.values() for item in group):
             found |= {p: d for p, d in bound.depends.items() if d is not None and not p.startswith("/")}
     return dict(sorted(found.items()))
-
-

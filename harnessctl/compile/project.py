@@ -71,7 +71,7 @@ def compile_project(
     root = root.resolve()
     index = fresh.read_index(root)
     if index is not None:
-        bundles = [CompiledBundle(**{**entry, "path": root / entry["path"], "unchanged": True}) for entry in index["bundles"]]
+        bundles = [_unchanged(root, entry) for entry in index["bundles"]]
         result = CompileResult(bundles, [Fault(**fault) for fault in index["warnings"]], fresh=True)
     else:
         result = _compile(root, locked, discover)
@@ -104,6 +104,11 @@ def _pick(bundles: list[CompiledBundle], harness: str | None) -> CompiledBundle:
     )
 
 
+def _unchanged(root: Path, entry: dict[str, str]) -> CompiledBundle:
+    path = root / entry["path"]
+    return CompiledBundle(entry["harness"], entry["file"], entry["version"], entry["digest"], path, unchanged=True)
+
+
 def _run(root: Path, locked: bool, discover: Any) -> Build:
     from harnessctl.compile import passes
     from harnessctl.compile.discover import Discovered
@@ -114,9 +119,16 @@ def _run(root: Path, locked: bool, discover: Any) -> Build:
     project = find_sources(root, faults)
     if not any(file.kind == "Harness" for file in project.sources):
         faults.add(
-            Fault("manifests", 0, 0, "harness-missing", "the project has no harness", allowed="manifests/harness.yaml",
-                  hint="`harnessctl init` makes a project with one")
-        )  # fmt: skip
+            Fault(
+                "manifests",
+                0,
+                0,
+                "harness-missing",
+                "the project has no harness",
+                allowed="manifests/harness.yaml",
+                hint="`harnessctl init` makes a project with one",
+            )
+        )
     lock = read_lock(root, faults)
     build = passes.Build(project, faults, Shelf(root), Discovered(lock, discover, locked=locked))
     passes.run(build)
@@ -131,7 +143,6 @@ def _distinct(faults: list[Fault]) -> list[Fault]:
 
 
 def _compile(root: Path, locked: bool, discover: Any) -> CompileResult:
-    from harnessctl.bundle.files import encode_bundle
     from harnessctl.compile import lock as locks
     from harnessctl.compile.passes import all_sources
     from harnessctl.storage import digest_bytes, write_atomic
@@ -151,7 +162,7 @@ def _compile(root: Path, locked: bool, discover: Any) -> CompileResult:
     bundles: list[CompiledBundle] = []
     written: dict[str, str] = {}
     for plan, bundle in made:
-        data = encode_bundle(bundle)
+        data = bundle.data
         path = root / BUILD / bundle.file_name
         unchanged = _has(path, data)
         if not unchanged:
@@ -200,10 +211,15 @@ def _remember(
             "files": files,
             "absent": sorted(set(absent)),
             "bundles": [
-                {"harness": b.harness, "file": b.file, "version": b.version, "digest": b.digest,
-                 "path": b.path.relative_to(root).as_posix()}
+                {
+                    "harness": b.harness,
+                    "file": b.file,
+                    "version": b.version,
+                    "digest": b.digest,
+                    "path": b.path.relative_to(root).as_posix(),
+                }
                 for b in bundles
             ],
             "warnings": [fault.as_dict() for fault in warnings],
         },
-    )  # fmt: skip
+    )

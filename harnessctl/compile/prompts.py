@@ -33,20 +33,21 @@ def read(file: SourceFile, data: bytes, faults: Faults) -> Document | None:
     name = document.get("name") if document is not None else None
     if document is not None and isinstance(name, str) and name != file.name:
         faults.add(
-            document.fault("prompt-name", "the pipeline's name is not its file's", "name", got=name, allowed=file.name,
-                           hint=f"write name: {file.name}, or rename the file")
-        )  # fmt: skip
+            document.fault(
+                "prompt-name",
+                "the pipeline's name is not its file's",
+                "name",
+                got=name,
+                allowed=file.name,
+                hint=f"write name: {file.name}, or rename the file",
+            )
+        )
     return document
 
 
 def outline(file: SourceFile, parsed: Document) -> dict[str, Any]:
     """Its place; nothing of a pipeline is referred to by name but itself."""
     return {"place": [file.path, *parsed.place("name")], "inputs": parsed.get("inputs", default={})}
-
-
-def scope_digest(scope: Scope) -> str:
-    """Templates and items depend on names alone."""
-    return scope.text_digest
 
 
 def bind(file: SourceFile, parsed: Document, scope: Scope, faults: Faults) -> Bound:
@@ -63,9 +64,16 @@ def bind(file: SourceFile, parsed: Document, scope: Scope, faults: Faults) -> Bo
             continue
         if spec.id in seen:
             faults.add(
-                parsed.fault("block-duplicate", f"two blocks are called `{spec.id}`", "blocks", n, "id", got=spec.id,
-                             allowed=f"first at line {seen[spec.id]}")
-            )  # fmt: skip
+                parsed.fault(
+                    "block-duplicate",
+                    f"two blocks are called `{spec.id}`",
+                    "blocks",
+                    n,
+                    "id",
+                    got=spec.id,
+                    allowed=f"first at line {seen[spec.id]}",
+                )
+            )
         seen.setdefault(spec.id, parsed.place("blocks", n, "id")[0])
         blocks.append(_block(file, parsed, spec, scope, names, inputs, bound, faults, "blocks", n))
     _check_order(parsed, faults)
@@ -78,27 +86,50 @@ def _inputs(document: Document, faults: Faults) -> dict[str, Any]:
         return {}
     rewritten = json_schemas.rewrite(document, faults, "inputs")
     if rewritten is None:
-        return {}
+        # That was said; templates are checked by the names that were meant.
+        names = document.get("inputs", "properties")
+        return {"properties": {str(name): {} for name in names}} if isinstance(names, dict) else {}
     schema = rewritten.schema
     if schema.get("type", "object") != "object" or "properties" not in schema:
         faults.add(
-            document.fault("prompt-inputs", "the inputs are not the schema of an object", "inputs", key=True,
-                           got=", ".join(schema), allowed="type: object with properties")
-        )  # fmt: skip
+            document.fault(
+                "prompt-inputs",
+                "the inputs are not the schema of an object",
+                "inputs",
+                key=True,
+                got=", ".join(schema),
+                allowed="type: object with properties",
+            )
+        )
         return {}
     for name in schema["properties"]:
         if name in NAMES or not name.isidentifier():
             why = "has a meaning of its own in templates" if name in NAMES else "is not a name that a template can read"
             faults.add(
-                document.fault("prompt-inputs", f"the input `{name}` {why}", "inputs", "properties", name, key=True,
-                               got=name, hint="choose another name")
-            )  # fmt: skip
+                document.fault(
+                    "prompt-inputs",
+                    f"the input `{name}` {why}",
+                    "inputs",
+                    "properties",
+                    name,
+                    key=True,
+                    got=name,
+                    hint="choose another name",
+                )
+            )
     for n, name in enumerate(schema.get("required", [])):
         if name not in schema["properties"]:
             faults.add(
-                document.fault("prompt-inputs", "`required` names an input that is not declared", "inputs", "required", n,
-                               got=str(name), allowed=listed(schema["properties"]))
-            )  # fmt: skip
+                document.fault(
+                    "prompt-inputs",
+                    "`required` names an input that is not declared",
+                    "inputs",
+                    "required",
+                    n,
+                    got=str(name),
+                    allowed=listed(schema["properties"]),
+                )
+            )
     return {"type": "object", **schema}
 
 
@@ -115,12 +146,25 @@ def _block(
 ) -> state.Block:
     if (spec.template is None) == (spec.items is None):
         faults.add(
-            document.fault("block-form", f"the block `{spec.id}` is made in exactly one way", *at,
-                           got="neither" if spec.template is None else "template and items", allowed="template or items")
-        )  # fmt: skip
+            document.fault(
+                "block-form",
+                f"the block `{spec.id}` is made in exactly one way",
+                *at,
+                got="neither" if spec.template is None else "template and items",
+                allowed="template or items",
+            )
+        )
     if spec.heading is not None and spec.items is None:
-        faults.add(document.fault("block-form", "a heading goes with items only", *at, "heading", key=True,
-                                  hint="write it into the template"))  # fmt: skip
+        faults.add(
+            document.fault(
+                "block-form",
+                "a heading goes with items only",
+                *at,
+                "heading",
+                key=True,
+                hint="write it into the template",
+            )
+        )
     used: set[str] = set()
     if spec.template is not None:
         used |= check_template(document.passage(*at, "template"), scope, names, faults, inputs=inputs)
@@ -152,9 +196,16 @@ def _items(document: Document, rules: list[Rule], faults: Faults, *at: PathPart)
     for n, rule in enumerate(rules):
         if rule.id is not None and rule.id in taken:
             faults.add(
-                document.fault("rule-duplicate", f"two items of the block are called `{rule.id}`", *at, n, "id",
-                               got=rule.id, allowed=f"first at line {taken[rule.id]}")
-            )  # fmt: skip
+                document.fault(
+                    "rule-duplicate",
+                    f"two items of the block are called `{rule.id}`",
+                    *at,
+                    n,
+                    "id",
+                    got=rule.id,
+                    allowed=f"first at line {taken[rule.id]}",
+                )
+            )
         elif rule.id is not None:
             taken[rule.id] = document.place(*at, n, "id")[0]
     items = []
@@ -180,18 +231,40 @@ def _check_order(document: Document, faults: Faults) -> None:
         edges[str(block.get("id"))] = after
         if after not in ids:
             faults.add(
-                document.fault("block-unknown", "`after` names a block that is not here", "blocks", n, "after", got=after,
-                               allowed=listed(str(i) for i in ids))
-            )  # fmt: skip
+                document.fault(
+                    "block-unknown",
+                    "`after` names a block that is not here",
+                    "blocks",
+                    n,
+                    "after",
+                    got=after,
+                    allowed=listed(str(i) for i in ids),
+                )
+            )
         elif ids.index(after) > ids.index(block.get("id")) and edges.get(after) != block.get("id"):
             faults.add(
-                document.fault("block-order", f"the block stands before the one that it is said to stand after", "blocks", n,
-                               "after", got=after, allowed=f"`{after}` above it", hint="move one of the two")
-            )  # fmt: skip
+                document.fault(
+                    "block-order",
+                    "the block stands before the one that it is said to stand after",
+                    "blocks",
+                    n,
+                    "after",
+                    got=after,
+                    allowed=f"`{after}` above it",
+                    hint="move one of the two",
+                )
+            )
     cycle = cycle_in(edges)
     if cycle:
         n = ids.index(cycle[0])
         faults.add(
-            document.fault("block-cycle", "blocks that are joined by `after` go round in a circle", "blocks", n, "after",
-                           got=shown(cycle), allowed="no circle")
-        )  # fmt: skip
+            document.fault(
+                "block-cycle",
+                "blocks that are joined by `after` go round in a circle",
+                "blocks",
+                n,
+                "after",
+                got=shown(cycle),
+                allowed="no circle",
+            )
+        )

@@ -86,16 +86,27 @@ def _reference(
         known = scope.tools if kind == "tool" else scope.skills
         if name not in known:
             faults.add(
-                passage.fault(start, "ref-unknown", f"there is no {kind} of this name", got=name, allowed=listed(known),
-                              hint=scope.near(name, known))
-            )  # fmt: skip
+                passage.fault(
+                    start,
+                    "ref-unknown",
+                    f"there is no {kind} of this name",
+                    got=name,
+                    allowed=listed(known),
+                    hint=scope.near(name, known),
+                )
+            )
             return None
         return Ref("tool" if kind == "tool" else "skill", name)
     if name in scope.tools and name in scope.skills:
         faults.add(
-            passage.fault(start, "ref-ambiguous", f"`{name}` is a tool and a skill", allowed=f"`tool:{name}` or `skill:{name}`",
-                          hint="say which one is meant")
-        )  # fmt: skip
+            passage.fault(
+                start,
+                "ref-ambiguous",
+                f"`{name}` is a tool and a skill",
+                allowed=f"`tool:{name}` or `skill:{name}`",
+                hint="say which one is meant",
+            )
+        )
         return None
     if name in scope.tools:
         return Ref("tool", name)
@@ -105,9 +116,15 @@ def _reference(
         if rule[1] in rules:
             return Ref("rule", rule[1])
         faults.add(
-            passage.fault(start, "ref-unknown", "there is no rule of this id here", got=name, allowed=listed(rules),
-                          hint=scope.near(rule[1], rules))
-        )  # fmt: skip
+            passage.fault(
+                start,
+                "ref-unknown",
+                "there is no rule of this id here",
+                got=name,
+                allowed=listed(rules),
+                hint=scope.near(rule[1], rules),
+            )
+        )
     return None
 
 
@@ -129,17 +146,27 @@ def _bare(passage: Passage, start: int, end: int, scope: Scope, faults: Faults) 
 def _report_bare(passage: Passage, offset: int, name: str, scope: Scope, faults: Faults) -> None:
     if name in scope.elsewhere:
         faults.add(
-            passage.fault(offset, "ref-not-included", f"`{name}` is a {scope.elsewhere[name]}", got=name,
-                          allowed=f"names that harness {scope.harness} includes",
-                          hint=f"include it in the harness, or do not mention it")
-        )  # fmt: skip
+            passage.fault(
+                offset,
+                "ref-not-included",
+                f"`{name}` is a {scope.elsewhere[name]}",
+                got=name,
+                allowed=f"names that harness {scope.harness} includes",
+                hint="include it in the harness, or do not mention it",
+            )
+        )
         return
     what = "tool" if name in scope.tools else "skill"
     faults.add(
-        passage.fault(offset, "ref-bare", f"a bare mention of the {what} {name} would be missed by a renaming", got=name,
-                      allowed=f"a code span that is exactly the name: `{name}`",
-                      hint=f"write `{name}`; what goes with it stands outside the code span")
-    )  # fmt: skip
+        passage.fault(
+            offset,
+            "ref-bare",
+            f"a bare mention of the {what} {name} would be missed by a renaming",
+            got=name,
+            allowed=f"a code span that is exactly the name: `{name}`",
+            hint=f"write `{name}`; what goes with it stands outside the code span",
+        )
+    )
 
 
 def _with_limit(passage: Passage, parts: Text, limit: str, faults: Faults) -> Text:
@@ -147,10 +174,15 @@ def _with_limit(passage: Passage, parts: Text, limit: str, faults: Faults) -> Te
     found = [(n, m) for n, part in enumerate(parts) if isinstance(part, str) for m in _NUMBER.finditer(part)]
     if len(found) != 1:
         faults.add(
-            passage.fault(0, "limit-digits", f"a text with limit={limit} has exactly one number, which the limit governs",
-                          got=", ".join(m[0] for _, m in found) or "no number", allowed="one number",
-                          hint="split the rule" if found else "write the number in digits")
-        )  # fmt: skip
+            passage.fault(
+                0,
+                "limit-digits",
+                f"a text with limit={limit} has exactly one number, which the limit governs",
+                got=", ".join(m[0] for _, m in found) or "no number",
+                allowed="one number",
+                hint="split the rule" if found else "write the number in digits",
+            )
+        )
         return parts
     index, match = found[0]
     text = parts[index]

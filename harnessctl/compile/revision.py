@@ -12,6 +12,8 @@ import tempfile
 from io import BytesIO
 from pathlib import Path
 
+import msgspec
+
 from harnessctl.bundle.files import Bundle, read_bundle
 from harnessctl.errors import Faults, UsageError
 from harnessctl.manifests.locate import find_sources
@@ -58,10 +60,10 @@ def compiled(root: Path, harness: str | None = None) -> Bundle:
         if target.plan is not None and target.bundle is not None
     ]
     for plan, bundle in made:
-        if harness in (bundle.name, plan.file.name) or (harness is None and plan.file.name == "harness"):
-            return bundle
-    if harness is None and len(made) == 1:
-        return made[0][1]
+        if harness in (bundle.name, plan.file.name) or (
+            harness is None and (plan.file.name == "harness" or len(made) == 1)
+        ):
+            return msgspec.json.decode(bundle.data, type=Bundle)
     names = ", ".join(bundle.name for _, bundle in made)
     raise UsageError(f"no harness `{harness or 'harness'}` at {root}", hint=f"harnesses there: {names}")
 
@@ -83,7 +85,9 @@ def _at_revision(name: str, root: Path, harness: str | None) -> Bundle:
         )
     commit = found.decode().strip()
     prefix = (_git(root, "rev-parse", "--show-prefix") or b"").decode().strip().rstrip("/")
-    archive = _git(Path(top.decode().rstrip("\n")), "archive", "--format=tar", f"{commit}:{prefix}" if prefix else commit)
+    archive = _git(
+        Path(top.decode().rstrip("\n")), "archive", "--format=tar", f"{commit}:{prefix}" if prefix else commit
+    )
     if archive is None:
         raise UsageError(f"revision {name} has no folder {prefix or '.'}")
     with tempfile.TemporaryDirectory(prefix="harnessctl-") as folder:

@@ -35,9 +35,16 @@ def bind_rules(rules: Sequence[RuleInput], scope: Scope, faults: Faults) -> tupl
         limit = rule.values.get("limit")
         if limit is not None and limit not in scope.limits:
             faults.add(
-                _fault(rule, "limit", "limit-unknown", "there is no limit of this name", limit, listed(scope.limits),
-                       scope.near(limit, scope.limits) or "declare it under limits in the harness")
-            )  # fmt: skip
+                _fault(
+                    rule,
+                    "limit",
+                    "limit-unknown",
+                    "there is no limit of this name",
+                    limit,
+                    listed(scope.limits),
+                    scope.near(limit, scope.limits) or "declare it under limits in the harness",
+                )
+            )
             limit = None
         text = text_of(rule.passage, scope, faults, rules=ids, limit=limit)
         if limit is not None and (number := written_number(rule.passage)) is not None:
@@ -46,9 +53,16 @@ def bind_rules(rules: Sequence[RuleInput], scope: Scope, faults: Faults) -> tupl
             target = rule.values.get(edge)
             if target is not None and target not in ids:
                 faults.add(
-                    _fault(rule, edge, "rule-unknown", f"`{edge}` names a rule that is not here", target, listed(ids),
-                           scope.near(target, ids))
-                )  # fmt: skip
+                    _fault(
+                        rule,
+                        edge,
+                        "rule-unknown",
+                        f"`{edge}` names a rule that is not here",
+                        target,
+                        listed(ids),
+                        scope.near(target, ids),
+                    )
+                )
         out.append(
             state.Rule(
                 id=rule.id,
@@ -65,9 +79,16 @@ def bind_rules(rules: Sequence[RuleInput], scope: Scope, faults: Faults) -> tupl
         if cycle:
             first = ids[cycle[0]]
             faults.add(
-                _fault(first, edge, "rule-cycle", f"rules that are joined by `{edge}` go round in a circle", shown(cycle),
-                       "no circle", f"remove one of the `{edge}`")
-            )  # fmt: skip
+                _fault(
+                    first,
+                    edge,
+                    "rule-cycle",
+                    f"rules that are joined by `{edge}` go round in a circle",
+                    shown(cycle),
+                    "no circle",
+                    f"remove one of the `{edge}`",
+                )
+            )
     _order(rules, faults)
     return out, numbers
 
@@ -78,9 +99,16 @@ def _order(rules: Sequence[RuleInput], faults: Faults) -> None:
         after = rule.values.get("after")
         if after is not None and position.get(after, -1) > n and rules[position[after]].values.get("after") != rule.id:
             faults.add(
-                _fault(rule, "after", "rule-order", f"#{rule.id} stands before the rule that it is said to stand after",
-                       f"after={after}", f"#{after} above #{rule.id}", "move one of the two")
-            )  # fmt: skip
+                _fault(
+                    rule,
+                    "after",
+                    "rule-order",
+                    f"#{rule.id} stands before the rule that it is said to stand after",
+                    f"after={after}",
+                    f"#{after} above #{rule.id}",
+                    "move one of the two",
+                )
+            )
 
 
 def _fault(rule: RuleInput, value: str, code: str, message: str, got: str, allowed: str, hint: str) -> Fault:

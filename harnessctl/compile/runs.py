@@ -21,7 +21,7 @@ _SECRET_HEADER = re.compile(r"^(authorization|proxy-authorization|cookie|x-api-k
 def check_run(
     document: Document,
     spec: specs.Tool,
-    parameters: dict[str, Any],
+    parameters: dict[str, Any] | None,
     scope: Scope,
     finder: CodeFinder,
     faults: Faults,
@@ -30,9 +30,13 @@ def check_run(
     """Check `run` and `simulate` of one tool; embeds their code."""
     if spec.run is None and spec.simulate is None and spec.final is None:
         faults.add(
-            document.fault("tool-run", f"the tool `{spec.name}` has nothing that carries it out", *at,
-                           allowed="run, simulate or final")
-        )  # fmt: skip
+            document.fault(
+                "tool-run",
+                f"the tool `{spec.name}` has nothing that carries it out",
+                *at,
+                allowed="run, simulate or final",
+            )
+        )
     for field, run in (("run", spec.run), ("simulate", spec.simulate)):
         if run is not None:
             _check_one(document, spec, run, parameters, scope, finder, faults, *at, field)
@@ -40,17 +44,23 @@ def check_run(
         faults.add(document.fault("tool-run", "load_skill cannot end the loop", *at, "final", key=True))
     if spec.retries and spec.effect == "write":
         faults.add(
-            document.fault("tool-retry-write", f"`{spec.name}` changes something and is tried again when it fails", *at,
-                           "retries", got=f"retries: {spec.retries}", hint="be sure that a second call does no harm",
-                           severity="warning")
-        )  # fmt: skip
+            document.fault(
+                "tool-retry-write",
+                f"`{spec.name}` changes something and is tried again when it fails",
+                *at,
+                "retries",
+                got=f"retries: {spec.retries}",
+                hint="be sure that a second call does no harm",
+                severity="warning",
+            )
+        )
 
 
 def _check_one(
     document: Document,
     spec: specs.Tool,
     run: specs.Run,
-    parameters: dict[str, Any],
+    parameters: dict[str, Any] | None,
     scope: Scope,
     finder: CodeFinder,
     faults: Faults,
@@ -59,20 +69,33 @@ def _check_one(
     given = [name for name in ("python", "http", "mcp", "builtin") if getattr(run, name) is not None]
     if len(given) != 1:
         faults.add(
-            document.fault("tool-run", "a call is carried out in exactly one way", *at, got=", ".join(given) or "none",
-                           allowed="one of python, http, mcp, builtin")
-        )  # fmt: skip
+            document.fault(
+                "tool-run",
+                "a call is carried out in exactly one way",
+                *at,
+                got=", ".join(given) or "none",
+                allowed="one of python, http, mcp, builtin",
+            )
+        )
     if run.python is not None:
         function = finder.target(document, run.python, *at, "python")
-        if function is not None:
+        if function is not None and parameters is not None:
             _check_signature(document, function, parameters, faults, *at, "python")
     if run.http is not None:
         _check_http(document, run.http, parameters, faults, *at, "http")
     if run.mcp is not None and run.mcp.server not in scope.servers:
         faults.add(
-            document.fault("server-unknown", "there is no MCP server of this name", *at, "mcp", "server",
-                           got=run.mcp.server, allowed=listed(scope.servers), hint=scope.near(run.mcp.server, scope.servers))
-        )  # fmt: skip
+            document.fault(
+                "server-unknown",
+                "there is no MCP server of this name",
+                *at,
+                "mcp",
+                "server",
+                got=run.mcp.server,
+                allowed=listed(scope.servers),
+                hint=scope.near(run.mcp.server, scope.servers),
+            )
+        )
 
 
 def _check_signature(
@@ -90,48 +113,78 @@ def _check_signature(
         for name in declared:
             if name not in names:
                 faults.add(
-                    document.fault("code-signature", f"the function `{function.name}` does not take the parameter `{name}`",
-                                   *at, got=f"{function.name}({', '.join(names)})", allowed=", ".join(declared))
-                )  # fmt: skip
+                    document.fault(
+                        "code-signature",
+                        f"the function `{function.name}` does not take the parameter `{name}`",
+                        *at,
+                        got=f"{function.name}({', '.join(names)})",
+                        allowed=", ".join(declared),
+                    )
+                )
     for name in needed:
         if name not in required and name != "ctx":
             faults.add(
-                document.fault("code-signature", f"the function `{function.name}` needs `{name}`, which no call must have",
-                               *at, got=f"required: {', '.join(required) or 'nothing'}",
-                               hint=f"add `{name}` to required, or give it a default")
-            )  # fmt: skip
+                document.fault(
+                    "code-signature",
+                    f"the function `{function.name}` needs `{name}`, which no call must have",
+                    *at,
+                    got=f"required: {', '.join(required) or 'nothing'}",
+                    hint=f"add `{name}` to required, or give it a default",
+                )
+            )
 
 
 def _check_http(
-    document: Document, http: specs.HttpRun, parameters: dict[str, Any], faults: Faults, *at: PathPart
+    document: Document, http: specs.HttpRun, parameters: dict[str, Any] | None, faults: Faults, *at: PathPart
 ) -> None:
-    known = parameters.get("properties", {})
+    known = parameters.get("properties", {}) if parameters is not None else None
     texts = [(("url",), http.url), *((("body", *where), text) for where, text in _texts(http.body, ()))]
     for where, text in texts:
         for match in ENVIRONMENT.finditer(text):
             faults.add(
-                document.fault("http-environment", "environment variables are allowed in headers only", *at, *where,
-                               got=match[0], allowed="headers", hint="send it as a header")
-            )  # fmt: skip
+                document.fault(
+                    "http-environment",
+                    "environment variables are allowed in headers only",
+                    *at,
+                    *where,
+                    got=match[0],
+                    allowed="headers",
+                    hint="send it as a header",
+                )
+            )
         for name in PLACEHOLDER.findall(ENVIRONMENT.sub("", text)):
-            if name not in known:
+            if known is not None and name not in known:
                 faults.add(
-                    document.fault("http-placeholder", "a placeholder is not a parameter of the tool", *at, *where,
-                                   got="{" + name + "}", allowed=listed(known))
-                )  # fmt: skip
+                    document.fault(
+                        "http-placeholder",
+                        "a placeholder is not a parameter of the tool",
+                        *at,
+                        *where,
+                        got="{" + name + "}",
+                        allowed=listed(known),
+                    )
+                )
     host = re.match(r"https?://([^/?#]*)", http.url)
     if host and ("{" in host[1] or not host[1]):
         faults.add(
-            document.fault("http-host", "the host of a URL is fixed: a model must not choose it", *at, "url",
-                           got=host[1], allowed="a host without placeholders")
-        )  # fmt: skip
+            document.fault(
+                "http-host",
+                "the host of a URL is fixed: a model must not choose it",
+                *at,
+                "url",
+                got=host[1],
+                allowed="a host without placeholders",
+            )
+        )
     for name, value in http.headers.items():
         _check_environment(document, value, faults, *at, "headers", name)
         if _SECRET_HEADER.match(name) and not ENVIRONMENT.search(value):
             faults.add(secret_fault(document, name, *at, "headers", name))
     if http.pick is not None and http.pick != "" and not http.pick.startswith("/"):
         faults.add(
-            document.fault("http-pick", "pick is not a JSON Pointer", *at, "pick", got=http.pick, allowed="/part/of/answer")
+            document.fault(
+                "http-pick", "pick is not a JSON Pointer", *at, "pick", got=http.pick, allowed="/part/of/answer"
+            )
         )
 
 
@@ -139,37 +192,61 @@ def _check_environment(document: Document, value: str, faults: Faults, *at: Path
     for name in ENVIRONMENT.findall(value):
         if not _ENVIRONMENT_NAME.fullmatch(name):
             faults.add(
-                document.fault("http-environment", "not the name of an environment variable", *at, got="${" + name + "}",
-                               allowed="${NAME}")
-            )  # fmt: skip
+                document.fault(
+                    "http-environment",
+                    "not the name of an environment variable",
+                    *at,
+                    got="${" + name + "}",
+                    allowed="${NAME}",
+                )
+            )
 
 
 def secret_fault(document: Document, name: str, *at: PathPart) -> Any:
     """The fault of a secret that is written into a manifest; its value is not shown."""
     return document.fault(
-        "secret-literal", f"the value of `{name}` looks like a secret written out", *at, got="a literal value",
-        allowed="${NAME}: taken from the environment", hint=f"write ${{{re.sub(r'[^A-Za-z0-9]+', '_', name).upper()}}}",
-    )  # fmt: skip
+        "secret-literal",
+        f"the value of `{name}` looks like a secret written out",
+        *at,
+        got="a literal value",
+        allowed="${NAME}: taken from the environment",
+        hint=f"write ${{{re.sub(r'[^A-Za-z0-9]+', '_', name).upper()}}}",
+    )
 
 
 def check_final(
-    document: Document, spec: specs.Tool, parameters: dict[str, Any], faults: Faults, *at: PathPart
+    document: Document, spec: specs.Tool, parameters: dict[str, Any] | None, faults: Faults, *at: PathPart
 ) -> None:
     """The reply of a tool that ends the loop names parameters only."""
     if spec.final is None:
         return
-    known = parameters.get("properties", {})
+    known = parameters.get("properties", {}) if parameters is not None else None
     for name in PLACEHOLDER.findall(spec.final.reply):
-        if name not in known:
+        if known is not None and name not in known:
             faults.add(
-                document.fault("tool-final", "the final reply names something that is not a parameter", *at, "final", "reply",
-                               got="{" + name + "}", allowed=listed(known))
-            )  # fmt: skip
+                document.fault(
+                    "tool-final",
+                    "the final reply names something that is not a parameter",
+                    *at,
+                    "final",
+                    "reply",
+                    got="{" + name + "}",
+                    allowed=listed(known),
+                )
+            )
     if spec.final.reply and spec.final.route == "silent":
         faults.add(
-            document.fault("tool-final", "a silent ending has a reply that nobody hears", *at, "final", "route",
-                           got=spec.final.reply[:60], allowed="public | private", severity="warning")
-        )  # fmt: skip
+            document.fault(
+                "tool-final",
+                "a silent ending has a reply that nobody hears",
+                *at,
+                "final",
+                "route",
+                got=spec.final.reply[:60],
+                allowed="public | private",
+                severity="warning",
+            )
+        )
 
 
 def _texts(value: Any, at: tuple[PathPart, ...]) -> Iterator[tuple[tuple[PathPart, ...], str]]:

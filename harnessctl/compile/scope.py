@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from harnessctl.manifests.violations import did_you_mean
 from harnessctl.storage import digest_bytes
 
 
@@ -17,7 +17,7 @@ class Scope:
     """The names of one harness, or of the whole project (`harness` is empty) for sources that no harness includes.
 
     `tools`, `skills` and `servers` map a name to its outline (see the modules of each kind); `limits` maps a name to
-    the effective value; `harnesses` are the names by which judges are called. `elsewhere` maps a name of the project
+    the effective value (no value means anything where `harness` is empty); `harnesses` are the names by which judges are called. `elsewhere` maps a name of the project
     that this harness does not include to what it is ("tool of manifests/tools/x.yaml").
     """
 
@@ -77,8 +77,7 @@ class Scope:
         """The hint for an unknown name: where it is, or the closest known one."""
         if name in self.elsewhere:
             return f"it is a {self.elsewhere[name]}, which harness {self.harness} does not include"
-        close = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6)
-        return f"did you mean `{close[0]}`?" if close else ""
+        return did_you_mean(name, sorted(known))
 
 
 def listed(names: Iterable[str], limit: int = 12) -> str:

@@ -25,14 +25,26 @@ def check_server(document: Document, name: str, server: McpServer, faults: Fault
     given = [field for field in ("command", "url") if getattr(server, field) is not None]
     if len(given) != 1:
         faults.add(
-            document.fault("server-form", f"the MCP server `{name}` is reached in exactly one way", *at, key=True,
-                           got=", ".join(given) or "neither", allowed="command (stdio) or url (streamable HTTP)")
-        )  # fmt: skip
+            document.fault(
+                "server-form",
+                f"the MCP server `{name}` is reached in exactly one way",
+                *at,
+                key=True,
+                got=", ".join(given) or "neither",
+                allowed="command (stdio) or url (streamable HTTP)",
+            )
+        )
     elif server.type is not None and (server.type == "stdio") != (given[0] == "command"):
         faults.add(
-            document.fault("server-form", "the type of the server does not go with how it is reached", *at, "type",
-                           got=f"{server.type} with {given[0]}", allowed="stdio with command; http with url")
-        )  # fmt: skip
+            document.fault(
+                "server-form",
+                "the type of the server does not go with how it is reached",
+                *at,
+                "type",
+                got=f"{server.type} with {given[0]}",
+                allowed="stdio with command; http with url",
+            )
+        )
     if server.command is not None and server.headers:
         faults.add(document.fault("server-form", "headers go with url only", *at, "headers", key=True))
     if server.url is not None and (server.args or server.env):

@@ -57,8 +57,13 @@ class Shelf:
         for unit in units:
             if any(fault["severity"] == "error" for fault in unit.faults):
                 continue
-            bound = {key: msgspec.to_builtins(value) for key, value in unit.bound.items() if not _has_error(value)}
-            kept[unit.file.path] = {"digest": unit.digest, "outline": unit.outline, "faults": unit.faults, "bound": bound}
+            bound = {key: msgspec.to_builtins(unit.bound[key]) for key in unit.used if not _has_error(unit.bound[key])}
+            kept[unit.file.path] = {
+                "digest": unit.digest,
+                "outline": unit.outline,
+                "faults": unit.faults,
+                "bound": bound,
+            }
         write_checked(self.root / CACHE / UNITS, {"key": compiler_key(), "units": kept})
 
 

@@ -18,6 +18,7 @@ from harnessctl.manifests.markdown import SkillFile, read_skill
 from harnessctl.manifests.schemas import convert
 from harnessctl.manifests.specs.skill import SkillFrontMatter
 from harnessctl.manifests.violations import did_you_mean
+from harnessctl.storage import canonical_json
 
 MAX_BODY_LINES = 500
 DEFAULT_VERSION = "1.0.0"
@@ -46,9 +47,18 @@ def read(file: SourceFile, data: bytes, faults: Faults) -> Parsed | None:
         faults.add(Fault(file.path, 0, 0, "skill-empty", "the skill has no body: loading it tells the model nothing"))
     if skill.lines > MAX_BODY_LINES:
         faults.add(
-            Fault(file.path, 0, 0, "skill-long", "the body is long for one skill", f"{skill.lines} lines",
-                  f"{MAX_BODY_LINES} lines", "split it, or move reference material into a tool", "warning")
-        )  # fmt: skip
+            Fault(
+                file.path,
+                0,
+                0,
+                "skill-long",
+                "the body is long for one skill",
+                f"{skill.lines} lines",
+                f"{MAX_BODY_LINES} lines",
+                "split it, or move reference material into a tool",
+                "warning",
+            )
+        )
     return Parsed(skill, front)
 
 
@@ -58,21 +68,41 @@ def _check_front(file: SourceFile, skill: SkillFile, faults: Faults) -> None:
     name = front.get("name")
     if isinstance(name, str) and name != file.name:
         faults.add(
-            front.fault("skill-name", "the skill's name is not its folder's", "name", got=name, allowed=file.name,
-                        hint=f"write name: {file.name}, or rename the folder")
-        )  # fmt: skip
+            front.fault(
+                "skill-name",
+                "the skill's name is not its folder's",
+                "name",
+                got=name,
+                allowed=file.name,
+                hint=f"write name: {file.name}, or rename the folder",
+            )
+        )
     kind = front.get("metadata", "kind")
     if isinstance(kind, str) and kind not in KINDS:
         faults.add(
-            front.fault("skill-kind", "a skill's kind is not one that there is", "metadata", "kind", got=kind,
-                        allowed="reply | strategy", hint=did_you_mean(kind, KINDS))
-        )  # fmt: skip
+            front.fault(
+                "skill-kind",
+                "a skill's kind is not one that there is",
+                "metadata",
+                "kind",
+                got=kind,
+                allowed="reply | strategy",
+                hint=did_you_mean(kind, KINDS),
+            )
+        )
     version = front.get("metadata", "version")
     if isinstance(version, str) and not _VERSION.fullmatch(version):
         faults.add(
-            front.fault("skill-version", "a version is not a semantic version", "metadata", "version", got=version,
-                        allowed="major.minor.patch", hint='for example "1.0.0"')
-        )  # fmt: skip
+            front.fault(
+                "skill-version",
+                "a version is not a semantic version",
+                "metadata",
+                "version",
+                got=version,
+                allowed="major.minor.patch",
+                hint='for example "1.0.0"',
+            )
+        )
 
 
 def outline(file: SourceFile, parsed: Parsed) -> dict[str, Any]:
@@ -89,13 +119,8 @@ def outline(file: SourceFile, parsed: Parsed) -> dict[str, Any]:
     }
 
 
-def scope_digest(scope: Scope) -> str:
-    """A skill's texts depend on names alone."""
-    return scope.text_digest
-
-
 def bind(file: SourceFile, parsed: Parsed, scope: Scope, faults: Faults) -> Bound:
-    """The state's Skill under `skill`, without examples."""
+    """The canonical JSON of the state's Skill under `skill`, without examples."""
     bound = Bound()
     source = parsed.file
     rules, numbers = bind_rules(
@@ -122,7 +147,8 @@ def bind(file: SourceFile, parsed: Parsed, scope: Scope, faults: Faults) -> Boun
         rules=rules,
         allowed_tools=_allowed_tools(parsed, scope, faults),
     )
-    bound.state["skill"] = msgspec.to_builtins(skill)
+    # Kept as text: most of a bundle is skills, and putting it together must not take them apart again.
+    bound.state["skill"] = canonical_json(msgspec.to_builtins(skill)).decode()
     bound.places[f"skills/{file.name}"] = described["place"]
     for rule in source.rules:
         bound.places[f"skills/{file.name}/rules/{rule.id}"] = [file.path, *rule.place]
@@ -139,10 +165,15 @@ def _allowed_tools(parsed: Parsed, scope: Scope, faults: Faults) -> list[str]:
         name = match[0]
         if name not in scope.tools:
             faults.add(
-                passage.fault(match.start(), "tool-unknown", "allowed-tools names a tool that there is not", got=name,
-                              allowed=listed(scope.tools),
-                              hint=scope.near(name.rstrip(","), scope.tools) or "names are separated by spaces")
-            )  # fmt: skip
+                passage.fault(
+                    match.start(),
+                    "tool-unknown",
+                    "allowed-tools names a tool that there is not",
+                    got=name,
+                    allowed=listed(scope.tools),
+                    hint=scope.near(name.rstrip(","), scope.tools) or "names are separated by spaces",
+                )
+            )
         elif name not in found:
             found.append(name)
     return found

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from harnessctl.bundle import state
-from harnessctl.compile import json_schemas
+from harnessctl.compile import json_schemas, load_skill
 from harnessctl.compile.code import CodeFinder
 from harnessctl.compile.references import text_of
 from harnessctl.compile.runs import check_final, check_run
@@ -21,20 +21,13 @@ from harnessctl.manifests.locate import SourceFile
 from harnessctl.manifests.schemas import convert
 from harnessctl.manifests.specs import tools as specs
 
-LOAD_SKILL = "load_skill"
-LOAD_SKILL_PARAMETERS: dict[str, Any] = {
-    "type": "object",
-    "properties": {"skill": {"type": "string"}},
-    "required": ["skill"],
-    "additionalProperties": False,
-}
 _SEARCH_FAQ_PARAMETERS: dict[str, Any] = {
     "type": "object",
     "properties": {"query": {"type": "string", "minLength": 1}},
     "required": ["query"],
     "additionalProperties": False,
 }
-_BUILTIN_PARAMETERS = {"load_skill": LOAD_SKILL_PARAMETERS, "search_faq": _SEARCH_FAQ_PARAMETERS}
+_BUILTIN_PARAMETERS = {load_skill.LOAD_SKILL: load_skill.PARAMETERS, "search_faq": _SEARCH_FAQ_PARAMETERS}
 
 
 def read(file: SourceFile, data: bytes, faults: Faults) -> Document | None:
@@ -77,11 +70,6 @@ def _tool_outline(file: SourceFile, parsed: Document, n: int, tool: dict[str, An
     }
 
 
-def scope_digest(scope: Scope) -> str:
-    """Descriptions depend on names; `run` on servers and limits, which the full digest has."""
-    return scope.full_digest
-
-
 def bind(file: SourceFile, parsed: Document, scope: Scope, faults: Faults) -> Bound:
     """The state's tools under `tools`, its servers under `servers`."""
     bound = Bound(state={"tools": [], "servers": {}})
@@ -104,10 +92,13 @@ def bind(file: SourceFile, parsed: Document, scope: Scope, faults: Faults) -> Bo
 def _tool(
     document: Document, spec: specs.Tool, scope: Scope, finder: CodeFinder, faults: Faults, *at: PathPart
 ) -> state.Tool:
-    parameters, docs = _parameters(document, spec, scope, faults, *at)
+    found = _parameters(document, spec, scope, faults, *at)
+    # Without usable parameters nothing can be said of how they are used; that they are not usable was said.
+    parameters, docs = found if found is not None else ({}, {})
     result = json_schemas.rewrite(document, faults, *at, "result") if spec.result is not None else None
-    check_run(document, spec, parameters, scope, finder, faults, *at)
-    check_final(document, spec, parameters, faults, *at)
+    known = parameters if found is not None else None
+    check_run(document, spec, known, scope, finder, faults, *at)
+    check_final(document, spec, known, faults, *at)
     return state.Tool(
         name=spec.name,
         description=text_of(document.passage(*at, "description"), scope, faults),
@@ -127,28 +118,47 @@ def _tool(
 
 def _parameters(
     document: Document, spec: specs.Tool, scope: Scope, faults: Faults, *at: PathPart
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The parameters without annotations, and the text of each description by JSON Pointer."""
+) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """The parameters without annotations, and the text of each description by JSON Pointer; None after a fault."""
     if not spec.parameters:
         builtin = spec.run.builtin if spec.run is not None else None
         return dict(_BUILTIN_PARAMETERS.get(builtin or "", {"type": "object", "properties": {}})), {}
     rewritten = json_schemas.rewrite(document, faults, *at, "parameters")
     if rewritten is None:
-        return {}, {}
+        return None
     schema = rewritten.schema
     if schema.get("type", "object") != "object":
         faults.add(
-            document.fault("tool-parameters", "the parameters of a tool are an object", *at, "parameters", "type",
-                           got=str(schema["type"]), allowed="type: object with properties")
-        )  # fmt: skip
+            document.fault(
+                "tool-parameters",
+                "the parameters of a tool are an object",
+                *at,
+                "parameters",
+                "type",
+                got=str(schema["type"]),
+                allowed="type: object with properties",
+            )
+        )
+        return None
     properties = schema.get("properties", {})
+    before = len(faults.items)
     for n, name in enumerate(_list(schema.get("required"))):
         if name not in properties and isinstance(properties, dict):
             faults.add(
-                document.fault("tool-parameters", f"`required` names a parameter that is not declared", *at, "parameters",
-                               "required", n, got=str(name), allowed=", ".join(properties),
-                               hint=scope.near(str(name), properties))
-            )  # fmt: skip
+                document.fault(
+                    "tool-parameters",
+                    "`required` names a parameter that is not declared",
+                    *at,
+                    "parameters",
+                    "required",
+                    n,
+                    got=str(name),
+                    allowed=", ".join(properties),
+                    hint=scope.near(str(name), properties),
+                )
+            )
+    if len(faults.items) > before:
+        return None
     docs = {place: text_of(document.passage(*where), scope, faults) for place, where in rewritten.docs.items()}
     return {"type": "object", **schema}, docs
 

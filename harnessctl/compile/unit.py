@@ -7,13 +7,14 @@ A source is read once (`outline`: the names that it declares) and bound once for
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import msgspec
 
 from harnessctl.compile.scope import Scope
-from harnessctl.errors import Fault, Faults
+from harnessctl.errors import Fault, Faults, Severity
 from harnessctl.manifests.locate import SourceFile
 
 #: path of a file that was read besides the source, to its SHA-256; None: it must not exist.
@@ -55,22 +56,37 @@ class Kind(Protocol):
         """What the source gives to the harness of `scope`."""
         ...
 
-    def scope_digest(self, scope: Scope) -> str:
-        """Digest of the part of a scope that `bind` looks at."""
-        ...
+
+_MODULES = {
+    "Harness": "harnessctl.compile.harnesses",
+    "Skill": "harnessctl.compile.skills",
+    "Examples": "harnessctl.compile.examples",
+    "Tools": "harnessctl.compile.tools",
+    "Hooks": "harnessctl.compile.hooks",
+    "PromptPipeline": "harnessctl.compile.prompts",
+    "World": "harnessctl.compile.worlds",
+}
+#: Kinds whose binding depends on names alone; any other depends on all that a scope knows.
+_BY_NAMES = frozenset({"Skill", "PromptPipeline"})
+
+
+def kind_of(file: SourceFile) -> Kind:
+    """The module that reads sources of the kind; imported only when a source has to be read."""
+    module: Any = importlib.import_module(_MODULES[file.kind])
+    return module
 
 
 class Unit:
-    """One source: its bytes, and what has been made of them so far."""
+    """One source: its bytes, and what has been made of them so far. `used` are the keys of `bound` asked for."""
 
-    def __init__(self, file: SourceFile, data: bytes, digest: str, kind: Kind) -> None:
+    def __init__(self, file: SourceFile, data: bytes, digest: str) -> None:
         self.file = file
         self.data = data
         self.digest = digest
-        self.kind = kind
         self.outline: dict[str, Any] = {}
         self.faults: list[dict[str, Any]] = []
         self.bound: dict[str, Bound] = {}
+        self.used: set[str] = set()
         self._parsed: Any = None
         self._is_read = False
 
@@ -78,23 +94,39 @@ class Unit:
         """The parsed source; read once. Sets `outline` and the faults of reading."""
         if not self._is_read:
             found = Faults()
-            self._parsed = self.kind.read(self.file, self.data, found)
-            self.outline = self.kind.outline(self.file, self._parsed) if self._parsed is not None else {}
+            kind = kind_of(self.file)
+            self._parsed = kind.read(self.file, self.data, found)
+            self.outline = kind.outline(self.file, self._parsed) if self._parsed is not None else {}
             self.faults = [fault.as_dict() for fault in found.items]
             self._is_read = True
         return self._parsed
 
     def bind(self, scope: Scope, is_current: Callable[[Depends], bool]) -> Bound:
         """What the source gives to the harness of `scope`, made now or kept from before."""
-        key = self.kind.scope_digest(scope)
+        key = scope.text_digest if self.file.kind in _BY_NAMES else scope.full_digest
+        self.used.add(key)
         bound = self.bound.get(key)
         if bound is None or not is_current(bound.depends):
             found = Faults()
             parsed = self.read()
-            bound = self.kind.bind(self.file, parsed, scope, found) if parsed is not None else Bound()
+            bound = kind_of(self.file).bind(self.file, parsed, scope, found) if parsed is not None else Bound()
             bound.faults = [fault.as_dict() for fault in found.items]
             self.bound[key] = bound
         return bound
+
+
+def fault_at(
+    place: Sequence[Any],
+    code: str,
+    message: str,
+    got: str = "",
+    allowed: str = "",
+    hint: str = "",
+    severity: Severity = "error",
+) -> Fault:
+    """A fault at [path, line, col], as outlines and bound sources keep places."""
+    path, line, col = place
+    return Fault(path, line, col, code, message, got, allowed, hint, severity)
 
 
 def faults_of(dicts: list[dict[str, Any]]) -> list[Fault]:

@@ -23,20 +23,21 @@ def read(file: SourceFile, data: bytes, faults: Faults) -> Document | None:
     name = document.get("name")
     if isinstance(name, str) and name != file.name:
         faults.add(
-            document.fault("world-name", "the world's name is not its file's", "name", got=name, allowed=file.name,
-                           hint=f"write name: {file.name}, or rename the file")
-        )  # fmt: skip
+            document.fault(
+                "world-name",
+                "the world's name is not its file's",
+                "name",
+                got=name,
+                allowed=file.name,
+                hint=f"write name: {file.name}, or rename the file",
+            )
+        )
     return document
 
 
 def outline(file: SourceFile, parsed: Document) -> dict[str, Any]:
     """Whether it has a FAQ, and its place."""
     return {"faq": parsed.get("faq") is not None, "place": [file.path, *parsed.place("name")]}
-
-
-def scope_digest(scope: Scope) -> str:
-    """A world refers to nothing outside itself and its files."""
-    return "world"
 
 
 def bind(file: SourceFile, parsed: Document, scope: Scope, faults: Faults) -> Bound:
@@ -52,21 +53,63 @@ def bind(file: SourceFile, parsed: Document, scope: Scope, faults: Faults) -> Bo
         path = posixpath.normpath(posixpath.join(posixpath.dirname(file.path), table.file))
         where = scope.root / path
         if not where.resolve().is_relative_to(scope.root):
-            faults.add(parsed.fault("source-outside", "a table's file lies outside the project", "tables", name, "file",
-                                    got=table.file, allowed="a path inside the project"))  # fmt: skip
+            faults.add(
+                parsed.fault(
+                    "source-outside",
+                    "a table's file lies outside the project",
+                    "tables",
+                    name,
+                    "file",
+                    got=table.file,
+                    allowed="a path inside the project",
+                )
+            )
         elif not where.is_file():
-            faults.add(parsed.fault("world-file", "a table's file is not there", "tables", name, "file", got=table.file,
-                                    allowed=f"a file beside {file.path}"))  # fmt: skip
+            faults.add(
+                parsed.fault(
+                    "world-file",
+                    "a table's file is not there",
+                    "tables",
+                    name,
+                    "file",
+                    got=table.file,
+                    allowed=f"a file beside {file.path}",
+                )
+            )
     if world.faq is not None and world.faq.table not in world.tables:
         faults.add(
-            parsed.fault("world-table", "the FAQ names a table that there is not", "faq", "table", got=world.faq.table,
-                         allowed=listed(world.tables), hint=scope.near(world.faq.table, world.tables))
-        )  # fmt: skip
+            parsed.fault(
+                "world-table",
+                "the FAQ names a table that there is not",
+                "faq",
+                "table",
+                got=world.faq.table,
+                allowed=listed(world.tables),
+                hint=scope.near(world.faq.table, world.tables),
+            )
+        )
     for name, query in world.context.items():
         if (query.sql is None) == (query.search is None):
-            faults.add(parsed.fault("world-context", f"`{name}` is asked for in exactly one way", "context", name, key=True,
-                                    allowed="sql or search"))  # fmt: skip
+            faults.add(
+                parsed.fault(
+                    "world-context",
+                    f"`{name}` is asked for in exactly one way",
+                    "context",
+                    name,
+                    key=True,
+                    allowed="sql or search",
+                )
+            )
         if query.search is not None and (query.search != "faq" or world.faq is None):
-            faults.add(parsed.fault("world-context", "there is nothing of this name to search in", "context", name, "search",
-                                    got=query.search, allowed="faq" if world.faq is not None else "nothing: no faq"))  # fmt: skip
+            faults.add(
+                parsed.fault(
+                    "world-context",
+                    "there is nothing of this name to search in",
+                    "context",
+                    name,
+                    "search",
+                    got=query.search,
+                    allowed="faq" if world.faq is not None else "nothing: no faq",
+                )
+            )
     return bound

@@ -38,8 +38,9 @@ def reply_grammar(
 ) -> str | None:
     """The grammar (llguidance's Lark) of one reply; None where anything may be said.
 
-    `tools` are OpenAI function tools. `reply_schema` makes a reply that is no call JSON that fits. With `reasoning`, a
-    `<think>` block may stand before what is bound; a reply holds at most `max_calls` calls. Raises ModelError for `required` without tools.
+    `tools` are OpenAI function tools. `reply_schema` makes a reply that is no call JSON that fits; an empty one asks
+    for an object of any kind. With `reasoning`, a `<think>` block may stand before what is bound. A reply holds at
+    most `max_calls` calls. Raises ModelError for `required` without tools.
     """
     if choice == "required" and not tools:
         raise ModelError("a tool call is required and no tool is offered", retryable=False)
@@ -51,14 +52,14 @@ def reply_grammar(
     rules: list[str] = []
     if reply_schema is not None and choice != "required":
         starts.append(f"{thought}reply")
-        rules.append(f"reply: {_json(reply_schema)}")
+        rules.append(f"reply: {_json(reply_schema or {'type': 'object'})}")
     if calls and (reply_schema is not None or choice == "required"):
         starts.append(f'{thought}"<tool_call>" calls')
     elif calls:
         starts += ["TEXT", "trigger calls"]
         # Lazy: the first `<tool_call>` ends the free text, so that TEXT cannot swallow it.
         rules += [f"TEXT: {_TEXT}", 'trigger[lazy]: TEXT "<tool_call>"']
-    if thought:
+    if any(start.startswith("[thought]") for start in starts):
         rules += ['thought: "<think>" thinking', f'thinking[suffix="</think>"]: {_TEXT}']
     if calls:
         rules += _call_rules(tools, max_calls)

@@ -94,9 +94,9 @@ class Context:
 
     @property
     def bytes(self) -> int:
-        """Memory of the keys and values."""
+        """Memory of the keys and values, the room to grow included."""
         tensors = (getattr(layer, name, None) for layer in self.cache.layers for name in ("keys", "values"))
-        return sum(tensor.nbytes for tensor in tensors if tensor is not None)
+        return sum(tensor.untyped_storage().nbytes() for tensor in tensors if tensor is not None)
 
 
 class ContextStore:

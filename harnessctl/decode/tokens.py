@@ -11,7 +11,7 @@ import orjson
 from tokenizers import Tokenizer
 
 from harnessctl.decode.template import Segment
-from harnessctl.errors import ModelError
+from harnessctl.errors import UsageError
 
 
 class TokenCodec:
@@ -33,9 +33,8 @@ class TokenCodec:
         self.special_ids = frozenset(token["id"] for token in added if token["special"])
         ids = self._control.encode(end, add_special_tokens=False).ids
         if len(ids) != 1 or ids[0] not in self.added_ids:
-            raise ModelError(
+            raise UsageError(
                 f"the tokenizer does not know {end!r}, with which the chat template ends a message, as one token",
-                retryable=False,
                 hint="give the template that the model was trained with",
             )
         self.end_id: int = ids[0]

@@ -104,6 +104,10 @@ def prepare(command: str | Sequence[str], base: Path, bound: Path, folder: str) 
         if not name.startswith(folder):
             found(name)
     files = _with_neighbours(scripts, folder)
+    words = written.split()
+    program = words[0].strip("\"'") if words else ""
+    if program in files and not files[program].startswith(b"#!"):
+        written = f"bash {written}"  # a shell runs such a file itself; nothing else does
     sources = [text, *(data.decode() for data in files.values())]
     reads = sorted({name for source in sources for name in _environment(source)})
     prelude = ""
@@ -171,9 +175,6 @@ def _form(text: str, argv: list[str] | None, files: dict[str, bytes]) -> dict[st
     """`run` or `shell`: a shell line where /bin/sh and the compiler can read it, else bash with the text as one word."""
     if argv is not None:
         return {"run": argv, **({"files": sorted(files)} if files else {})}
-    first = text.split()[0].strip("\"'") if text.split() else ""
-    if first in files and not files[first].startswith(b"#!"):
-        text = f"bash {text}"
     listed = {"files": sorted(files)} if files else {}
     if _BASH_ONLY.search(text) or not _plain(text, files):
         # The newline keeps the compiler from taking a text that ends in a script's name for a file.

@@ -140,7 +140,7 @@ def _write(manifest: _Manifest, known: KnownNames, names: set[str], root: Path, 
     servers: dict[str, Any] = {}
     tools: list[dict[str, Any]] = []
     for source in manifest.sources:
-        if source.capture.servers:
+        if source.capture.servers_at:
             _servers(source, known, target, servers)
         else:
             _tools(source, manifest, known, names, target, servers, tools)

@@ -26,6 +26,8 @@ _VERBATIM = re.compile(
 _NAMESPACED = re.compile(r"^([A-Za-z0-9_-]+:|/)([A-Za-z0-9_.-]+)$")
 _RULE_SPAN = re.compile(r"^#([a-z][a-z0-9]*(?:[-_][a-z0-9]+)*)$")
 _EXPLICIT_SPAN = re.compile(r"^(tool|skill):(.+)$", re.DOTALL)
+#: What would grow into a word with the part that is moved out of a code span.
+_JOINS = re.compile(r"[\w.-]")
 #: What may not touch a bare mention that is to be put into a code span.
 _BEFORE = frozenset("/\\.@#$%&=~_-`[")
 _AFTER = frozenset("/\\@#$=~_-`(")
@@ -80,7 +82,8 @@ def mend(
     known = {*names, *renamed}
     for start, end in spans:
         inner = text[start:end].strip("`").strip()
-        if replaced := _span(inner, known, renamed, rules):
+        replaced = _span(inner, known, renamed, rules)
+        if replaced and (replaced[0] == "`" or not _JOINS.match(text[start - 1 : start])):
             edits.append((start, end, replaced))
     whole = [(start, end) for start, end in spans if text[start:end].strip("`").strip() in known]
     rewritten = [(start, end) for start, end, _ in edits]

@@ -69,7 +69,8 @@ def _styled(value: Any, *, readable: bool) -> Any:
         return out
     if isinstance(value, list):
         items = CommentedSeq([_styled(item, readable=readable) for item in value])
-        if all(not isinstance(item, (dict, list)) for item in value) and len(str(value)) < WIDTH - 30:
+        plain = all(not isinstance(item, (dict, list)) and "\n" not in str(item) for item in value)
+        if plain and len(str(value)) < WIDTH - 30:
             items.fa.set_flow_style()
         return items
     return _text(value, readable=readable) if isinstance(value, str) else value

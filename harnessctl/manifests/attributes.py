@@ -66,8 +66,12 @@ def parse(path: str, line: int, col: int, match: re.Match[str], faults: Faults) 
             if out.id is not None:
                 fault("rule-attribute", "a rule has two ids", word, "one #id")
             elif not RULE_ID.match(word[1:]):
-                fault("rule-id", "the id of a rule is not of the form that is allowed", word,
-                      "lower-case letters and digits, joined by single - or _")  # fmt: skip
+                fault(
+                    "rule-id",
+                    "the id of a rule is not of the form that is allowed",
+                    word,
+                    "lower-case letters and digits, joined by single - or _",
+                )
             else:
                 out.id, out.cols["id"] = word[1:], at
         elif word.startswith("."):

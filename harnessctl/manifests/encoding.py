@@ -51,10 +51,16 @@ def decode(path: str, data: bytes, faults: Faults) -> str | None:
         text = text[1:]
         faults.add(
             Fault(
-                path, 1, 1, "text-bom", "the file begins with a byte-order mark", "U+FEFF", "plain UTF-8",
+                path,
+                1,
+                1,
+                "text-bom",
+                "the file begins with a byte-order mark",
+                "U+FEFF",
+                "plain UTF-8",
                 "save the file as UTF-8 without BOM",
             )
-        )  # fmt: skip
+        )
     if "\r" in text:
         line = text.count("\n", 0, text.index("\r")) + 1
         text = text.replace("\r\n", "\n").replace("\r", "\n")

@@ -56,12 +56,10 @@ class Document:
         """The value at a path, or `default` when a step does not exist."""
         value = self.value
         for part in at:
-            if isinstance(value, dict) and part in value:
-                value = value[part]
-            elif isinstance(value, list) and isinstance(part, int) and 0 <= part < len(value):
-                value = value[part]
-            else:
+            is_there = part in value if isinstance(value, dict) else _is_index(value, part)
+            if not is_there:
                 return default
+            value = value[part]
         return value
 
     def place(self, *at: PathPart, key: bool = False) -> Place:
@@ -114,6 +112,10 @@ class Document:
                 break
             node = child
         return node, key_node
+
+
+def _is_index(value: Any, part: PathPart) -> bool:
+    return isinstance(value, list) and isinstance(part, int) and 0 <= part < len(value)
 
 
 class _Reader:
@@ -197,9 +199,7 @@ class _Reader:
             self.fault(node, "yaml-key", "a key is a list or a mapping", allowed="text")
             return None
         if node.value == "<<" and not node.style:
-            self.fault(
-                node, "yaml-merge-key", "merge keys are not part of YAML 1.2", "<<", hint="write the fields out"
-            )
+            self.fault(node, "yaml-merge-key", "merge keys are not part of YAML 1.2", "<<", hint="write the fields out")
             return None
         value = self._scalar(node)
         if not isinstance(value, str):
@@ -264,9 +264,16 @@ def load_text(path: str, text: str, faults: Faults, *, first_line: int = 1) -> D
         directive = text.split("\n")[line - 1]
         if directive.startswith(("%YAML", "%TAG")):
             faults.add(
-                Fault(path, line + shift, 1, "yaml-directive", "directives are not read", directive[:60],
-                      hint="remove the line; files are YAML 1.2 without it")
-            )  # fmt: skip
+                Fault(
+                    path,
+                    line + shift,
+                    1,
+                    "yaml-directive",
+                    "directives are not read",
+                    directive[:60],
+                    hint="remove the line; files are YAML 1.2 without it",
+                )
+            )
             return None
     parser = _Composer(text)
     try:

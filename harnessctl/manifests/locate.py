@@ -102,9 +102,17 @@ def _manifests(root: Path, faults: Faults) -> Iterator[SourceFile]:
             yield SourceFile(path, kind, parts[1].removesuffix(".yaml"))
         else:
             faults.add(
-                Fault(path, 0, 0, "source-place", "the file is too deep to be found", path,
-                      f"manifests/{parts[0]}/<name>.yaml", f"move it to manifests/{parts[0]}/")
-            )  # fmt: skip
+                Fault(
+                    path,
+                    0,
+                    0,
+                    "source-place",
+                    "the file is too deep to be found",
+                    path,
+                    f"manifests/{parts[0]}/<name>.yaml",
+                    f"move it to manifests/{parts[0]}/",
+                )
+            )
 
 
 def _walk(root: Path, folder: str, faults: Faults) -> Iterator[str]:
@@ -126,9 +134,17 @@ def _walk(root: Path, folder: str, faults: Faults) -> Iterator[str]:
             yield path
         elif entry.name.endswith(".yml"):
             faults.add(
-                Fault(path, 0, 0, "source-place", "a manifest is not read because of its ending", ".yml", ".yaml",
-                      f"rename it to {path.removesuffix('.yml')}.yaml")
-            )  # fmt: skip
+                Fault(
+                    path,
+                    0,
+                    0,
+                    "source-place",
+                    "a manifest is not read because of its ending",
+                    ".yml",
+                    ".yaml",
+                    f"rename it to {path.removesuffix('.yml')}.yaml",
+                )
+            )
 
 
 def _skills(root: Path, faults: Faults) -> Iterator[SourceFile]:
@@ -147,9 +163,17 @@ def _skills(root: Path, faults: Faults) -> Iterator[SourceFile]:
         if "SKILL.md" not in names:
             other = next((name for name in names if name.lower() == "skill.md"), None)
             faults.add(
-                Fault(path, 0, 0, "skill-missing", "the folder of a skill has no SKILL.md", other or "", "SKILL.md",
-                      f"rename {other} to SKILL.md" if other else "add it, or move the folder out of skills/")
-            )  # fmt: skip
+                Fault(
+                    path,
+                    0,
+                    0,
+                    "skill-missing",
+                    "the folder of a skill has no SKILL.md",
+                    other or "",
+                    "SKILL.md",
+                    f"rename {other} to SKILL.md" if other else "add it, or move the folder out of skills/",
+                )
+            )
             continue
         if _allowed(root, f"{path}/SKILL.md", names["SKILL.md"], faults):
             yield SourceFile(f"{path}/SKILL.md", "Skill", entry.name)
@@ -162,14 +186,28 @@ def _allowed(root: Path, path: str, entry: os.DirEntry[str], faults: Faults) -> 
     """False, with a fault, for a symbolic link that leads out of the project or to nothing."""
     if not entry.is_symlink():
         return True
-    target = Path(entry.path).resolve()
-    if not target.exists():
-        faults.add(Fault(path, 0, 0, "source-unreadable", "the symbolic link leads to nothing", str(Path(entry.path).readlink())))
+    written = str(Path(entry.path).readlink())
+    try:
+        target = Path(entry.path).resolve(strict=True)
+    except (OSError, RuntimeError):  # RuntimeError: links that lead round in a circle
+        faults.add(Fault(path, 0, 0, "source-unreadable", "the symbolic link leads to nothing", written))
         return False
     if not target.is_relative_to(root):
+        hint = "copy the file into the project"
         faults.add(
-            Fault(path, 0, 0, "source-outside", "the symbolic link leads out of the project",
-                  str(Path(entry.path).readlink()), "files inside the project", "copy the file into the project")
-        )  # fmt: skip
+            Fault(
+                path,
+                0,
+                0,
+                "source-outside",
+                "the symbolic link leads out of the project",
+                written,
+                "files inside the project",
+                hint,
+            )
+        )
+        return False
+    if Path(entry.path).parent.is_relative_to(target):
+        faults.add(Fault(path, 0, 0, "source-place", "the symbolic link leads to a folder that holds it", written))
         return False
     return True

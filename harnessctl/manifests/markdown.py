@@ -81,23 +81,47 @@ def _front_matter(path: str, lines: list[str], faults: Faults) -> tuple[Document
     first = next((n for n, line in enumerate(lines) if line.strip()), 0)
     if lines[first].rstrip() != "---":
         faults.add(
-            Fault(path, first + 1, 1, "skill-front-matter", "the file has no front matter", lines[first][:60],
-                  "--- on the first line", "begin the file with\n---\nname: ...\ndescription: ...\n---".replace("\n", " / "))
-        )  # fmt: skip
+            Fault(
+                path,
+                first + 1,
+                1,
+                "skill-front-matter",
+                "the file has no front matter",
+                lines[first][:60],
+                "--- on the first line",
+                "begin the file with\n---\nname: ...\ndescription: ...\n---".replace("\n", " / "),
+            )
+        )
         return None, 0
     if first:
         faults.add(
-            Fault(path, 1, 1, "skill-front-matter", "something stands before the front matter", f"{first} empty lines",
-                  "--- on the first line", "remove the lines")
-        )  # fmt: skip
+            Fault(
+                path,
+                1,
+                1,
+                "skill-front-matter",
+                "something stands before the front matter",
+                f"{first} empty lines",
+                "--- on the first line",
+                "remove the lines",
+            )
+        )
     for end in range(first + 1, len(lines)):
         if lines[end].rstrip() == "---":
             document = load_text(path, "\n".join(lines[first + 1 : end]), faults, first_line=first + 2)
             return document, end + 1
     faults.add(
-        Fault(path, first + 1, 1, "skill-front-matter", "the front matter is never closed", "---", "a second line ---",
-              "write --- on a line of its own after the last field")
-    )  # fmt: skip
+        Fault(
+            path,
+            first + 1,
+            1,
+            "skill-front-matter",
+            "the front matter is never closed",
+            "---",
+            "a second line ---",
+            "write --- on a line of its own after the last field",
+        )
+    )
     return None, len(lines)
 
 
@@ -145,19 +169,33 @@ class _Body:
         words = match[1].split()
         if words != [".rules"]:
             self.faults.add(
-                Fault(self.path, number, match.start(1), "rule-attribute", "an unknown attribute of a heading",
-                      "{" + match[1] + "}", "{.rules}")
-            )  # fmt: skip
+                Fault(
+                    self.path,
+                    number,
+                    match.start(1),
+                    "rule-attribute",
+                    "an unknown attribute of a heading",
+                    "{" + match[1] + "}",
+                    "{.rules}",
+                )
+            )
         return ".rules" in words
 
     def _stray(self, text: str, number: int) -> None:
         _, match = attributes.split(text)
         if match:
             self.faults.add(
-                Fault(self.path, number, match.start(1), "rule-attribute", "attributes on a list item that is not a rule",
-                      "{" + match[1] + "}", "items under `## Rules` or under a heading marked {.rules}",
-                      "move the item, or mark its heading with {.rules}")
-            )  # fmt: skip
+                Fault(
+                    self.path,
+                    number,
+                    match.start(1),
+                    "rule-attribute",
+                    "attributes on a list item that is not a rule",
+                    "{" + match[1] + "}",
+                    "items under `## Rules` or under a heading marked {.rules}",
+                    "move the item, or mark its heading with {.rules}",
+                )
+            )
 
     def _item(self, lines: list[Line], index: int, item: re.Match[str]) -> int:
         """Take the rule that begins at `index`; returns the index of the first line after it."""
@@ -171,8 +209,11 @@ class _Body:
             text, number, col = lines[end]
             stripped = text.lstrip(" ")
             depth = len(text) - len(stripped)
-            if not fence and stripped and depth < indent + 2 and (
-                _ITEM.match(text) or _HEADING.match(text) or _fence(text) or not lines[end - 1][0].strip()
+            if (
+                not fence
+                and stripped
+                and depth < indent + 2
+                and (_ITEM.match(text) or _HEADING.match(text) or _fence(text) or not lines[end - 1][0].strip())
             ):
                 break
             fence_match = _fence(text)
@@ -200,6 +241,7 @@ class _Body:
 
     def _rule(self, own: list[Line], paragraph: int, place: Place, marker: Literal["-", "1."]) -> None:
         found = attributes.Attributes()
+        places: dict[str, Place] = {}
         seen = False
         fence = ""
         for n, (text, number, col) in enumerate(own):
@@ -212,11 +254,17 @@ class _Body:
                 continue
             if n >= paragraph or seen:
                 self.faults.add(
-                    Fault(self.path, number, col + match.start(1) - 1, "rule-attribute",
-                          "attributes stand at the wrong place of a rule", "{" + match[1] + "}",
-                          "one list, at the end of the rule's first paragraph",
-                          "a nested item is part of its rule and has no attributes of its own")
-                )  # fmt: skip
+                    Fault(
+                        self.path,
+                        number,
+                        col + match.start(1) - 1,
+                        "rule-attribute",
+                        "attributes stand at the wrong place of a rule",
+                        "{" + match[1] + "}",
+                        "one list, at the end of the rule's first paragraph",
+                        "a nested item is part of its rule and has no attributes of its own",
+                    )
+                )
                 continue
             seen = True
             found = attributes.parse(self.path, number, col, match, self.faults)
@@ -224,8 +272,6 @@ class _Body:
             own[n] = (plain, number, col)
         if seen:
             own = [line for n, line in enumerate(own) if line[0].strip() or n >= paragraph or n == 0]
-        else:
-            places = {}
         passage = from_lines(self.path, own)
         if not passage.text.strip():
             self.faults.add(Fault(self.path, *place, "rule-empty", "a rule has no text"))
@@ -245,9 +291,15 @@ class _Body:
             self.parts.append(part)
         if rule.id and rule.id in self._ids:
             self.faults.add(
-                Fault(self.path, *rule.places.get("id", rule.place), "rule-duplicate", f"two rules are called #{rule.id}",
-                      f"first at line {self._ids[rule.id]}", "one rule of each id")
-            )  # fmt: skip
+                Fault(
+                    self.path,
+                    *rule.places.get("id", rule.place),
+                    "rule-duplicate",
+                    f"two rules are called #{rule.id}",
+                    f"first at line {self._ids[rule.id]}",
+                    "one rule of each id",
+                )
+            )
             rule.id = ""
         if rule.id:
             self._ids[rule.id] = rule.place[0]

@@ -26,9 +26,18 @@ PATTERNS = ((NULL, NULL_PATTERN), (BOOL, BOOL_PATTERN), (INT, INT_PATTERN), (FLO
 
 _FIRST = frozenset("~nNtTfF+-.0123456789")
 _CONSTANT: dict[str, bool | None] = {
-    "": None, "~": None, "null": None, "Null": None, "NULL": None,
-    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
-}  # fmt: skip
+    "": None,
+    "~": None,
+    "null": None,
+    "Null": None,
+    "NULL": None,
+    "true": True,
+    "True": True,
+    "TRUE": True,
+    "false": False,
+    "False": False,
+    "FALSE": False,
+}
 
 
 def resolve(text: str) -> str:

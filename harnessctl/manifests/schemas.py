@@ -57,7 +57,9 @@ def schema_for(kind: str) -> dict[str, Any]:
         import difflib
 
         close = difflib.get_close_matches(kind, types, n=1, cutoff=0.5)
-        raise UsageError(f"no kind `{kind}`; kinds are {', '.join(types)}", hint=f"did you mean {close[0]}?" if close else "")
+        raise UsageError(
+            f"no kind `{kind}`; kinds are {', '.join(types)}", hint=f"did you mean {close[0]}?" if close else ""
+        )
     schema = msgspec.json.schema(types[kind])
     definitions: dict[str, Any] = schema.get("$defs", {})
     for name in _ONE_OF_FIELDS:

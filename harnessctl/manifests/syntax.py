@@ -23,7 +23,9 @@ def syntax_fault(path: str, text: str, error: YAMLError, shift: int) -> Fault:
     if mark is None:
         position = getattr(error, "position", 0)
         line, col = line_and_column(text, int(position or 0))
-        return Fault(path, line + shift, col, "yaml-syntax", "the text cannot be read as YAML", str(error).split("\n")[0])
+        return Fault(
+            path, line + shift, col, "yaml-syntax", "the text cannot be read as YAML", str(error).split("\n")[0]
+        )
     lines = [*text.split("\n"), ""]  # a mark may stand one line past the end
     row, column = mark.line, mark.column
     shown = lines[row].strip()
@@ -45,28 +47,53 @@ def syntax_fault(path: str, text: str, error: YAMLError, shift: int) -> Fault:
     if "mapping values are not allowed" in problem:
         return fault("yaml-colon", *_colon(lines, row))
     if "quoted scalar" in context and "unexpected end of stream" in problem:
-        return fault("yaml-quote", "a quote is opened and never closed", lines[start.line].strip()[:60], at=start,
-                     hint="close it; a quote inside a quoted text is doubled ('') or escaped (\\\")")  # fmt: skip
+        return fault(
+            "yaml-quote",
+            "a quote is opened and never closed",
+            lines[start.line].strip()[:60],
+            at=start,
+            hint="close it; a quote inside a quoted text is doubled ('') or escaped (\\\")",
+        )
     if char == "\t" or (lines[row][:column].strip() == "" and "\t" in lines[row][: column + 1]):
         return fault("yaml-tab", "a tab is used for indentation", "a tab", "spaces", "replace the tab by spaces")
     if "cannot start any token" in problem:
         return fault("yaml-syntax", f"a value may not begin with `{char}`", shown[:60], hint=_quote(lines, row))
     if "escape" in problem or "hexdecimal" in problem:
-        return fault("yaml-escape", "an unknown escape in a double-quoted text", shown[:60],
-                     hint="write a backslash twice, or use single quotes")  # fmt: skip
+        return fault(
+            "yaml-escape",
+            "an unknown escape in a double-quoted text",
+            shown[:60],
+            hint="write a backslash twice, or use single quotes",
+        )
     if "flow" in context and start is not None:
         bracket = "[ ]" if "sequence" in context else "{ }"
-        return fault("yaml-bracket", f"a bracket is opened and never closed, or a comma is missing: {bracket}",
-                     lines[start.line].strip()[:60], at=start)  # fmt: skip
+        return fault(
+            "yaml-bracket",
+            f"a bracket is opened and never closed, or a comma is missing: {bracket}",
+            lines[start.line].strip()[:60],
+            at=start,
+        )
     if "could not find expected ':'" in problem and start is not None:
-        return fault("yaml-syntax", "a line without a colon stands where `key: value` is expected",
-                     lines[start.line].strip()[:60], at=start,
-                     hint="indent it if it belongs to the value above, or write `key: value`")  # fmt: skip
+        return fault(
+            "yaml-syntax",
+            "a line without a colon stands where `key: value` is expected",
+            lines[start.line].strip()[:60],
+            at=start,
+            hint="indent it if it belongs to the value above, or write `key: value`",
+        )
     if "did not find expected key" in problem:
-        return fault("yaml-syntax", "the line does not fit the lines above it", shown[:60],
-                     hint="check its indentation, and that nothing follows a closing quote or bracket")  # fmt: skip
-    return fault("yaml-syntax", "the text cannot be read as YAML", shown[:60] or "the end of the file",
-                 hint=f"{context}, {problem}" if context else problem)  # fmt: skip
+        return fault(
+            "yaml-syntax",
+            "the line does not fit the lines above it",
+            shown[:60],
+            hint="check its indentation, and that nothing follows a closing quote or bracket",
+        )
+    return fault(
+        "yaml-syntax",
+        "the text cannot be read as YAML",
+        shown[:60] or "the end of the file",
+        hint=f"{context}, {problem}" if context else problem,
+    )
 
 
 def _colon(lines: list[str], row: int) -> tuple[str, str, str, str]:
@@ -75,7 +102,9 @@ def _colon(lines: list[str], row: int) -> tuple[str, str, str, str]:
     match = _ENTRY.match(line)
     if match and ": " in match[3] + " ":
         return "an unquoted value contains a colon", match[3][:60], "a quoted text", _quote(lines, row)
-    hint = "check the indentation of this line; if it continues the text above, begin that text with `>-` beside its key"
+    hint = (
+        "check the indentation of this line; if it continues the text above, begin that text with `>-` beside its key"
+    )
     return "a key stands where no key may stand", line.strip()[:60], "", hint
 
 

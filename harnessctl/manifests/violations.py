@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,8 +10,15 @@ import orjson
 from harnessctl.errors import Fault
 from harnessctl.manifests.load import Document, PathPart
 
-_TYPE_NAMES = {"object": "a mapping", "array": "a list", "string": "text", "integer": "an integer", "number": "a number",
-               "boolean": "true or false", "null": "nothing"}  # fmt: skip
+_TYPE_NAMES = {
+    "object": "a mapping",
+    "array": "a list",
+    "string": "text",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "nothing",
+}
 
 #: Fields that authors look for at the top of a kind and that stand elsewhere.
 _ELSEWHERE = {
@@ -29,54 +35,100 @@ def explain(document: Document, at: tuple[PathPart, ...], error: Any, schema: di
     where = (*at, *error.instance_path)
     kind, name = error.kind, error.kind.name
     value = document.get(*where)
-    field = next((str(part) for part in reversed(where) if isinstance(part, str)), "the file")
+    field = next((part for part in reversed(where) if isinstance(part, str)), "the file")
     if name == "anyOf":
         yield from _any_of(document, at, error, schema, where, value)
     elif name == "additionalProperties":
         known = _properties(error, schema)
         for unexpected in kind.unexpected:
-            yield document.fault("schema-unknown-field", f"unknown field `{unexpected}`", *where, unexpected, key=True,
-                                 allowed=", ".join(known),
-                                 hint=_ELSEWHERE.get((str(schema.get("title")), unexpected))
-                                 or did_you_mean(unexpected, known))  # fmt: skip
+            yield document.fault(
+                "schema-unknown-field",
+                f"unknown field `{unexpected}`",
+                *where,
+                unexpected,
+                key=True,
+                allowed=", ".join(known),
+                hint=_ELSEWHERE.get((str(schema.get("title")), unexpected)) or did_you_mean(unexpected, known),
+            )
     elif name == "required":
-        yield document.fault("schema-missing-field", f"the field `{kind.property}` is missing", *where,
-                             got=_keys(value), hint=_missing_hint(kind.property, value))  # fmt: skip
+        yield document.fault(
+            "schema-missing-field",
+            f"the field `{kind.property}` is missing",
+            *where,
+            got=_keys(value),
+            hint=_missing_hint(kind.property, value),
+        )
     elif name in ("enum", "const"):
         options = kind.options if name == "enum" else [kind.expected_value]
-        yield document.fault("schema-value", f"`{field}` has a value that is not allowed", *where, got=shown(value),
-                             allowed=" | ".join(shown(x) for x in options),
-                             hint=did_you_mean(value, [x for x in options if isinstance(x, str)]))  # fmt: skip
+        yield document.fault(
+            "schema-value",
+            f"`{field}` has a value that is not allowed",
+            *where,
+            got=shown(value),
+            allowed=" | ".join(shown(x) for x in options),
+            hint=did_you_mean(value, [x for x in options if isinstance(x, str)]),
+        )
     elif name == "type":
-        yield document.fault("schema-type", f"`{field}` has a value of another type", *where,
-                             got=f"{shown(value)} ({type_name(value)})", allowed=_types(kind.types),
-                             hint=_type_hint(value, kind.types))  # fmt: skip
+        yield document.fault(
+            "schema-type",
+            f"`{field}` has a value of another type",
+            *where,
+            got=f"{shown(value)} ({type_name(value)})",
+            allowed=_types(kind.types),
+            hint=_type_hint(value, kind.types),
+        )
     elif name == "pattern":
-        yield document.fault("schema-pattern", f"`{field}` is not of the form that is allowed", *where, got=shown(value),
-                             allowed=_description(error, schema) or kind.pattern)  # fmt: skip
+        yield document.fault(
+            "schema-pattern",
+            f"`{field}` is not of the form that is allowed",
+            *where,
+            got=shown(value),
+            allowed=_description(error, schema) or kind.pattern,
+        )
     elif name == "propertyNames":
         bad = kind.error.instance if hasattr(kind.error, "instance") else ""
-        yield document.fault("schema-pattern", f"a key of `{field}` is not of the form that is allowed", *where,
-                             *([bad] if isinstance(bad, str) and bad else []), key=True, got=shown(bad),
-                             allowed=_description(kind.error, schema) or str(kind.error.message))  # fmt: skip
+        yield document.fault(
+            "schema-pattern",
+            f"a key of `{field}` is not of the form that is allowed",
+            *where,
+            *([bad] if isinstance(bad, str) and bad else []),
+            key=True,
+            got=shown(bad),
+            allowed=_description(kind.error, schema) or str(kind.error.message),
+        )
     elif name in ("maxLength", "minLength"):
-        yield document.fault("schema-length", f"`{field}` is too {'long' if name == 'maxLength' else 'short'}", *where,
-                             got=f"{len(value)} characters", allowed=f"{'at most' if name == 'maxLength' else 'at least'} "
-                             f"{kind.limit}")  # fmt: skip
+        yield document.fault(
+            "schema-length",
+            f"`{field}` is too {'long' if name == 'maxLength' else 'short'}",
+            *where,
+            got=f"{len(value)} characters",
+            allowed=f"{'at most' if name == 'maxLength' else 'at least'} {kind.limit}",
+        )
     elif name in ("maxItems", "minItems", "maxProperties", "minProperties"):
         least = name.startswith("min")
-        yield document.fault("schema-length", f"`{field}` has too {'few' if least else 'many'} entries", *where,
-                             got=str(len(value)), allowed=f"at {'least' if least else 'most'} {kind.limit}")  # fmt: skip
+        yield document.fault(
+            "schema-length",
+            f"`{field}` has too {'few' if least else 'many'} entries",
+            *where,
+            got=str(len(value)),
+            allowed=f"at {'least' if least else 'most'} {kind.limit}",
+        )
     elif name in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"):
         sign = {"minimum": ">=", "maximum": "<=", "exclusiveMinimum": ">", "exclusiveMaximum": "<"}[name]
-        yield document.fault("schema-range", f"`{field}` is out of range", *where, got=shown(value),
-                             allowed=f"{sign} {kind.limit}")  # fmt: skip
+        yield document.fault(
+            "schema-range", f"`{field}` is out of range", *where, got=shown(value), allowed=f"{sign} {kind.limit}"
+        )
     else:
         yield document.fault("schema-value", f"`{field}` does not fit: {error.message[:200]}", *where)
 
 
 def _any_of(
-    document: Document, at: tuple[PathPart, ...], error: Any, schema: dict[str, Any], where: tuple[PathPart, ...], value: Any
+    document: Document,
+    at: tuple[PathPart, ...],
+    error: Any,
+    schema: dict[str, Any],
+    where: tuple[PathPart, ...],
+    value: Any,
 ) -> Iterator[Fault]:
     """The errors of the branch that the author meant: the one whose type fits; else all types that would."""
     branches = [list(branch) for branch in error.kind.context]
@@ -86,21 +138,28 @@ def _any_of(
             yield from explain(document, at, inner, schema)
         return
     types = [t for b in branches for e in b if e.kind.name == "type" for t in e.kind.types if t != "null"]
-    field = next((str(part) for part in reversed(where) if isinstance(part, str)), "the file")
-    yield document.fault("schema-type", f"`{field}` has a value of another type", *where,
-                         got=f"{shown(value)} ({type_name(value)})", allowed=_types(types),
-                         hint=_type_hint(value, types))  # fmt: skip
+    field = next((part for part in reversed(where) if isinstance(part, str)), "the file")
+    yield document.fault(
+        "schema-type",
+        f"`{field}` has a value of another type",
+        *where,
+        got=f"{shown(value)} ({type_name(value)})",
+        allowed=_types(types),
+        hint=_type_hint(value, types),
+    )
 
 
 def _below(inner: Any, outer: Any) -> bool:
     return len(inner.instance_path) > len(outer.instance_path)
 
 
-def did_you_mean(got: Any, known: Any) -> str:
+def did_you_mean(got: Any, known: Any, *, cutoff: float = 0.6) -> str:
     """`did you mean x?`, or nothing when no known name is close to `got`."""
     if not isinstance(got, str):
         return ""
-    close = difflib.get_close_matches(got, list(known), n=1, cutoff=0.6)
+    import difflib
+
+    close = difflib.get_close_matches(got, list(known), n=1, cutoff=cutoff)
     return f"did you mean `{close[0]}`?" if close else ""
 
 
@@ -143,6 +202,8 @@ def _missing_hint(name: str, value: Any) -> str:
     if name == "apiVersion":
         return "every manifest begins with `apiVersion: harnessctl/v1` and `kind:`"
     if isinstance(value, dict):
+        import difflib
+
         close = difflib.get_close_matches(name, list(value), n=1, cutoff=0.75)
         if close:
             return f"is `{close[0]}` meant to be `{name}`?"
@@ -154,14 +215,10 @@ def _walk(schema: dict[str, Any], path: list[Any]) -> Any:
     for part in path:
         while isinstance(node, dict) and "$ref" in node and part not in node:
             node = _walk(schema, node["$ref"].removeprefix("#/").split("/"))
-        if isinstance(node, dict) and part in node:
+        if (isinstance(node, dict) and part in node) or (isinstance(node, list) and isinstance(part, int)):
             node = node[part]
-        elif isinstance(node, list) and isinstance(part, int) and part < len(node):
-            node = node[part]
-        elif part == "$ref":
-            continue
-        else:
-            return {}
+        elif part != "$ref":
+            return None
     return node
 
 

@@ -36,17 +36,17 @@ from harnessctl.runtime.ending import Ending, ending_of
 from harnessctl.runtime.hooks import HookSet
 from harnessctl.runtime.loop import Loop, loop_state
 from harnessctl.runtime.model_call import ModelCaller
-from harnessctl.runtime.notices import NOT_RUN, Notices
-from harnessctl.runtime.prompt import PromptError, PromptView
+from harnessctl.runtime.notices import Notices
+from harnessctl.runtime.prompt import PromptError
 from harnessctl.runtime.protocols import Model, Sampling, ToolContext, World
 from harnessctl.runtime.request import RequestRun
 from harnessctl.runtime.round import Rounds
 from harnessctl.runtime.scene import Scene, SessionState
-from harnessctl.runtime.session import SessionStore, turn_history
+from harnessctl.runtime.session import SessionStore
 from harnessctl.runtime.surface import SurfaceView
-from harnessctl.runtime.tokens import TokenPaths
 from harnessctl.runtime.tool_calls import ToolCaller
 from harnessctl.runtime.tools.toolset import ToolSet
+from harnessctl.runtime.turn import Turns
 from harnessctl.runtime.viewer import clean_messages, recordable_request
 
 _log = logging.getLogger(__name__)
@@ -93,7 +93,7 @@ class Agent:
             )
         notices = Notices(self.surface)
         self._context = ContextReader(self.state.prompt)
-        self._prompt = PromptView(self.state, self.surface)
+        self._turns = Turns(self.surface, model.name, self._clock)
         self._rounds = Rounds(
             self.surface,
             ModelCaller(model, self.surface, self._clock),
@@ -102,8 +102,6 @@ class Agent:
             notices,
             self._clock,
         )
-        self._skills = {skill.name: skill for skill in self.state.skills}
-        self._keep = frozenset(self.state.session_keep)
         self._recorded_sampling: dict[str, Any] = msgspec.to_builtins(self._sampling)
         self._seeds = {"agent": seed} | ({} if self._sampling.seed is None else {"sampling": self._sampling.seed})
         self._has_input = hooks.has("input")
@@ -181,9 +179,9 @@ class Agent:
                 ending = await self._end(run)
             else:
                 async with run.session.lock:
-                    self._resume_session(run)
+                    self._turns.resume(run)
                     ending = await self._end(run)
-                    self._keep_session(run, ending)
+                    self._turns.leave(run, ending)
         except asyncio.CancelledError:
             if on_cancelled is not None:
                 on_cancelled(self._record(run, Ending("cancelled")))
@@ -253,7 +251,7 @@ class Agent:
             if scene.message is not said:
                 run.viewer_messages = [{**run.viewer_messages[0], "text": scene.message}]
         try:
-            self._assemble(run)
+            self._turns.assemble(run)
         except PromptError as error:
             return Ending("hook_blocked", error=error.message)
         if told:
@@ -266,50 +264,6 @@ class Agent:
             deadline=scene.deadline,
         )
         return await self._rounds.run(run)
-
-    def _assemble(self, run: RequestRun) -> None:
-        """The first messages: system, what earlier turns left, the viewer's."""
-        scene, session = run.scene, run.session
-        system = self._prompt.system(scene.context, run.viewer_messages)
-        if scene.skills and "history" not in self._keep:
-            bodies = [self.surface.skill_body(skill.name) for skill in scene.skills]
-            system = "\n\n".join([system, *bodies] if system else bodies)
-        user = self._prompt.user(scene.context, run.viewer_messages)
-        if system:
-            run.messages.append({"role": "system", "content": system})
-        run.messages += scene.session.history
-        run.head = len(run.messages)
-        run.messages.append({"role": "user", "content": user})
-        run.system = system
-        run.prompt_digest = self._prompt.digest(system)
-        if session is not None and session.prefix_ids is not None and session.system == system:
-            run.paths = TokenPaths(session.prefix_ids, session.prefix_messages)
-
-    def _resume_session(self, run: RequestRun) -> None:
-        """Take up what earlier turns left; the deadline counts from here."""
-        assert run.session is not None
-        scene = run.scene
-        scene.session = run.session.state
-        scene.skills = [self._skills[name] for name in scene.session.skills if name in self._skills]
-        scene.deadline = self._clock.monotonic() + scene.limits["deadline_s"]
-
-    def _keep_session(self, run: RequestRun, ending: Ending) -> None:
-        """Leave what the harness keeps to the next turn."""
-        session, scene = run.session, run.scene
-        assert session is not None
-        state = session.state
-        run.turn = state.turns
-        state.turns += 1
-        if "calls" in self._keep:
-            state.calls = state.calls + scene.calls
-        if "skills" in self._keep:
-            state.skills = [skill.name for skill in scene.skills]
-        if "history" in self._keep and run.messages:
-            turn, is_unchanged = turn_history(run.messages[run.head :], ending.reply, NOT_RUN)
-            state.history = state.history + turn
-            session.system = run.system
-            session.prefix_ids = run.paths.prefix_ids if is_unchanged else None
-            session.prefix_messages = run.paths.prefix_messages
 
     def _record(self, run: RequestRun, ending: Ending) -> Trajectory:
         scene = run.scene
@@ -332,7 +286,7 @@ class Agent:
             prompt=run.prompt_digest,
             messages=run.messages,
             calls=run.calls,
-            tools=scene.calls + [pending.record(scene.round) for pending in run.pending],
+            tools=scene.calls + [p.record(scene.round) for p in run.pending if not p.is_answered],
             hooks=scene.decisions,
             skills=[skill.name for skill in scene.skills],
             paths=run.paths.paths,

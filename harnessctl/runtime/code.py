@@ -1,4 +1,4 @@
-"""Code: the Python that a bundle carries, loaded under module names made from its own digest.
+"""Code: the Python that a bundle carries, loaded under module names made from the digest of that code.
 
 What always holds: two versions of one module run side by side in one process, and equal sources are loaded once; an
 embedded module's imports find the same bundle's modules first (absolute or relative, packages too) and everything else
@@ -32,7 +32,8 @@ class Code:
     """The modules of one bundle: `sources` maps a module name (`shop`, `pkg.prices`) to its Python source.
 
     A package's own source stands under its name (`pkg`, or `pkg.__init__`); a parent without a source is an empty
-    package. `digest` is the bundle's and is named in errors.
+    package. Modules are named by the digest of `sources`, so that bundles with equal code share them; `digest` is the
+    bundle's own, for who wants to say which one it was.
     """
 
     def __init__(self, digest: str, sources: Mapping[str, str]) -> None:

@@ -26,6 +26,8 @@ class PendingCall:
         "error",
         "fault",
         "id",
+        "is_answered",
+        "is_skipped",
         "name",
         "raw",
         "result",
@@ -46,6 +48,8 @@ class PendingCall:
         self.error: str | None = None
         self.content = ""
         self.shown = shown
+        self.is_answered = False
+        self.is_skipped = False
         self.attempts = 1
         self.fault: str | None = None
         self.started_s = started_s
@@ -55,6 +59,11 @@ class PendingCall:
         """The call is not run; the model reads why."""
         self.status = status
         self.error = self.content = reason
+
+    def skip(self, reason: str) -> None:
+        """The request ended before the call came up: it is not run, and no hook looks at it."""
+        self.refuse("blocked", reason)
+        self.is_skipped = True
 
     def record(self, round_number: int) -> ToolCall:
         """The call as the trajectory keeps it; one whose outcome never came was cut off."""

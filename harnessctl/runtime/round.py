@@ -20,7 +20,7 @@ from harnessctl.runtime.protocols import ModelReply
 from harnessctl.runtime.reply import ReplyForm
 from harnessctl.runtime.request import RequestRun
 from harnessctl.runtime.route import Router
-from harnessctl.runtime.scene import Verdict
+from harnessctl.runtime.scene import PASS, Verdict
 from harnessctl.runtime.surface import SurfaceView
 from harnessctl.runtime.tool_calls import ToolCaller
 from harnessctl.runtime.written import CallReader
@@ -67,11 +67,10 @@ class Rounds:
         scene = run.scene
         if self._has_pre:
             verdict = await self._hooks.run("pre_model", scene)
-            ending = ending_of(verdict, "pre_model")
-            if ending is not None:
-                return ending
             if verdict.action == "retry":
                 run.messages.append(_told(verdict))
+            elif verdict is not PASS and (ending := ending_of(verdict, "pre_model")) is not None:
+                return ending
         answer = await self._models.call(run)
         if isinstance(answer, Ending):
             return answer

@@ -18,15 +18,16 @@ DEFAULT_CAPACITY = 10_000
 
 
 class Session(msgspec.Struct, kw_only=True):
-    """One session. `system` is the last turn's system message; the prefix is the token path that its messages left.
+    """One session. `lock` is held while a turn is under way.
 
-    `lock` is held while a turn is under way.
+    `prefix_ids` are the ids of the first `prefix_messages` messages as the last turn left them, for turns that have the
+    same `prefix_key`.
     """
 
     state: SessionState = msgspec.field(default_factory=SessionState)
-    system: str = ""
     prefix_ids: list[int] | None = None
     prefix_messages: int = 0
+    prefix_key: str = ""
     lock: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
 
 

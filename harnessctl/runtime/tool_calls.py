@@ -18,6 +18,7 @@ from harnessctl.runtime.hooks import HookSet
 from harnessctl.runtime.notices import NOT_RUN, Notices
 from harnessctl.runtime.pending import PendingCall, text_of
 from harnessctl.runtime.request import RequestRun
+from harnessctl.runtime.scene import PASS, Verdict
 from harnessctl.runtime.surface import SurfaceView
 from harnessctl.runtime.tools.toolset import ToolSet
 
@@ -42,13 +43,19 @@ class ToolCaller:
         outcome: Ending | Final | None = None
         after: list[dict[str, Any]] = []
         for group in self._groups(calls):
-            run.pending = list(group)
+            run.pending = group
             for pending in group:
-                outcome = await self._admit(run, pending, outcome)
+                if outcome is None:
+                    outcome = await self._admit(run, pending)
+                else:
+                    pending.skip(NOT_RUN)
             await self._run_group(run, group)
             for pending in group:
-                ended = await self._finish(run, pending, after)
-                outcome = outcome or ended
+                if pending.is_skipped:
+                    self._answer(run, pending)
+                else:
+                    ended = await self._finish(run, pending, after)
+                    outcome = outcome or ended
         run.messages += after
         return outcome
 
@@ -78,15 +85,10 @@ class ToolCaller:
             tool.effect == "write" or tool.final is not None or tool is self._surface.load_skill
         )
 
-    async def _admit(
-        self, run: RequestRun, pending: PendingCall, outcome: Ending | Final | None
-    ) -> Ending | Final | None:
+    async def _admit(self, run: RequestRun, pending: PendingCall) -> Ending | None:
         """Repeats, schema and pre_tool hooks; a call that stays without a status is to be run."""
-        if outcome is not None:
-            pending.refuse("blocked", NOT_RUN)
-            return outcome
         if run.repeats.repeats(pending.name, pending.raw if pending.raw is not None else pending.args):
-            pending.refuse("blocked", self._notices.repeated(pending.name))
+            pending.skip(self._notices.repeated(pending.name))
             return Ending("repeat_detected", error=f"{pending.name} was called again with the same arguments")
         if pending.status is not None or pending.tool is None:
             return None
@@ -115,12 +117,14 @@ class ToolCaller:
             if fault is not None:
                 pending.refuse("invalid", fault)
         scene.tool = None
+        if verdict is PASS:
+            return None
         if verdict.action in ("block", "retry"):
             pending.refuse("blocked", verdict.message)
             return None
         ending = ending_of(verdict, "pre_tool")
         if ending is not None:
-            pending.refuse("blocked", verdict.message or NOT_RUN)
+            pending.skip(verdict.message or NOT_RUN)
         return ending
 
     async def _run_group(self, run: RequestRun, group: list[PendingCall]) -> None:
@@ -176,21 +180,11 @@ class ToolCaller:
     async def _finish(
         self, run: RequestRun, pending: PendingCall, after: list[dict[str, Any]]
     ) -> Ending | Final | None:
-        """post_tool hooks, the result message and the record."""
+        """post_tool hooks, the result message and the record. A final tool that a hook sends back ends nothing."""
         ending: Ending | None = None
+        verdict = PASS
         if self._has_post and pending.tool is not None:
-            scene = run.scene
-            scene.tool, scene.args, scene.result, scene.status = (
-                pending.tool,
-                pending.args,
-                pending.result,
-                pending.status,
-            )
-            verdict = await self._hooks.run("post_tool", scene)
-            if scene.result is not pending.result:
-                pending.result = scene.result
-                pending.content = text_of(scene.result)
-            scene.tool = None
+            verdict = await self._post_tool(run, pending)
             if verdict.action == "block":
                 pending.result = None
                 pending.refuse("blocked", verdict.message)
@@ -198,15 +192,26 @@ class ToolCaller:
                 pending.content = f"{pending.content}\n\n{verdict.message}"
             elif verdict.action == "retry":
                 after.append({"role": verdict.role, "content": verdict.message})
-            else:
+            elif verdict is not PASS:
                 ending = ending_of(verdict, "post_tool")
         self._answer(run, pending)
         if ending is not None:
             return ending
-        return final_of(pending) if pending.status == "ok" else None
+        return final_of(pending) if pending.status == "ok" and verdict.action != "retry" else None
+
+    async def _post_tool(self, run: RequestRun, pending: PendingCall) -> Verdict:
+        """The hooks' verdict; a result that they rewrote has been taken over."""
+        scene = run.scene
+        scene.tool, scene.args, scene.result = pending.tool, pending.args, pending.result
+        scene.status = pending.status
+        verdict = await self._hooks.run("post_tool", scene)
+        if scene.result is not pending.result:
+            pending.result = scene.result
+            pending.content = text_of(scene.result)
+        scene.tool = None
+        return verdict
 
     def _answer(self, run: RequestRun, pending: PendingCall) -> None:
         run.messages.append({"role": "tool", "tool_call_id": pending.id, "content": pending.content})
         run.scene.calls.append(pending.record(run.scene.round))
-        if pending in run.pending:
-            run.pending.remove(pending)
+        pending.is_answered = True

@@ -11,7 +11,6 @@ import re
 from typing import Any
 
 import msgspec
-import orjson
 
 from harnessctl.records.comment import CommentInput, ViewerMessage
 
@@ -74,16 +73,8 @@ def clean_messages(request: CommentInput, max_chars: int, warnings: list[str]) -
 
 
 def recordable_request(request: CommentInput) -> dict[str, Any]:
-    """The request as it was given, as plain JSON.
-
-    What no JSON file can hold is named instead: lone surrogates become U+FFFD, a Python object its type.
-    """
-    plain = msgspec.to_builtins(request, enc_hook=lambda value: f"<{type(value).__name__}>")
-    try:
-        orjson.dumps(plain)
-    except TypeError:
-        return _without_surrogates(plain)
-    return plain
+    """The request as it was given, as plain data; in place of a Python object stands the name of its type."""
+    return msgspec.to_builtins(request, enc_hook=lambda value: f"<{type(value).__name__}>")
 
 
 def _clean_message(message: ViewerMessage, max_chars: int, warnings: list[str], who: str) -> dict[str, Any]:
@@ -91,13 +82,3 @@ def _clean_message(message: ViewerMessage, max_chars: int, warnings: list[str], 
     if viewer != ANONYMOUS:
         viewer = clean_text(viewer, MAX_VIEWER_NAME_CHARS, warnings, f"{who}: viewer name").replace("\n", " ")
     return {"viewer": viewer, "text": clean_text(message.text, max_chars, warnings, who), "ts": message.ts}
-
-
-def _without_surrogates(value: Any) -> Any:
-    if isinstance(value, str):
-        return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
-    if isinstance(value, dict):
-        return {key: _without_surrogates(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_surrogates(item) for item in value]
-    return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,6 +14,7 @@ from harnessctl.records.trajectory import Trajectory
 from harnessctl.storage import JsonLinesWriter
 
 _encoder = msgspec.json.Encoder()
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class TrajectoryWriter:
@@ -61,7 +63,7 @@ def _encode(trajectory: Trajectory) -> bytes:
 def _plain(value: Any) -> Any:
     """`value` as any JSON encoder takes it."""
     if isinstance(value, str):
-        return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+        return _SURROGATE.sub("\ufffd", value)
     if isinstance(value, dict):
         return {_plain(str(key)): _plain(item) for key, item in value.items()}
     if isinstance(value, list):

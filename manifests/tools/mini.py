@@ -26,17 +26,15 @@ async def get_product(ctx: ToolContext, link_id: int | None = None) -> dict[str,
     return found | {"facts": facts, "coupon": coupons[0]["title"] if coupons else "none"}
 
 
-async def search_faq(ctx: ToolContext, query: str | None = None) -> str:
-    """The answer that fits best; to the comment itself when no query is given."""
+async def search_faq(query: str, ctx: ToolContext) -> str:
+    """The answer that fits best."""
     if ctx.world is None:
         raise ToolError("the shop's tables are not connected")
-    found = ctx.context.get("faq") or [] if query is None else ctx.world.search_faq(query, where={}, top_k=1)
+    found = ctx.world.search_faq(query, where={}, top_k=1)
     return found[0]["answer"] if found and found[0]["score"] >= LEAST_SCORE else NO_ANSWER
 
 
-async def queue_link(ctx: ToolContext, link_id: int | None = None) -> dict[str, Any]:
+async def queue_link(link_id: int, ctx: ToolContext) -> dict[str, Any]:
     """Have a link presented next."""
-    if link_id is None:
-        raise ToolError("which link?")
     await stage.queue_link(link_id, "next", ctx)
     return {"link": link_id, "next": True}

@@ -160,7 +160,9 @@ def test_a_killed_run_goes_on_where_it_stopped(shop, sent):
     assert b"Traceback" not in err
     before = [t.id for t in records(shop)]
     assert 5 <= len(before) < 60
-    done = subprocess.run([*command, "--resume", "runs/latest-run"], cwd=shop, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [*command, "--resume", "runs/latest-run"], cwd=shop, capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0, done.stderr
     after = [t.id for t in records(shop)]
     assert after[: len(before)] == before

@@ -79,7 +79,11 @@ def function_tool(name: str, parameters: dict[str, Any], description: str = "Doe
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
 
-LINK = {"type": "object", "properties": {"link": {"type": "integer", "minimum": 1, "maximum": 99}}, "required": ["link"]}
+LINK = {
+    "type": "object",
+    "properties": {"link": {"type": "integer", "minimum": 1, "maximum": 99}},
+    "required": ["link"],
+}
 SKILL = {"type": "object", "properties": {"skill": {"enum": ["item-qa", "闲聊"]}}, "required": ["skill"]}
 TOOLS = [
     function_tool("get_product", LINK, "Looks a product up."),

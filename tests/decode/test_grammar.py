@@ -87,6 +87,8 @@ def test_a_call_once_begun_must_fit(text: str) -> None:
         ("none", SCORE, '{"score": 0}', True),
         ("none", SCORE, CALL, False),
         ("none", SCORE, '{"score": 2}', False),
+        ("auto", {}, '{"score": 2, "why": "late"}', True),
+        ("auto", {}, "2", False),
     ],
 )
 def test_the_choice_of_tools_and_the_schema_of_the_reply(choice: Any, schema: Any, text: str, may: bool) -> None:
@@ -170,7 +172,9 @@ def test_a_grammar_is_built_once_for_the_same_tools(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_grammar_of_two_tools_reads_as_expected() -> None:
-    form = '"x-guidance": {"whitespace_flexible": false, "item_separator": ", ", "key_separator": ": ", "lenient": true}'
+    form = (
+        '"x-guidance": {"whitespace_flexible": false, "item_separator": ", ", "key_separator": ": ", "lenient": true}'
+    )
     grammar = reply_grammar(TOOLS, "auto", None, max_calls=2)
     assert grammar == (
         "%llguidance {}\n"

@@ -7,7 +7,7 @@ from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 
 from harnessctl.decode.template import Segment
 from harnessctl.decode.tokens import TokenCodec
-from harnessctl.errors import ModelError
+from harnessctl.errors import UsageError
 from tests.decode.conftest import make_tokenizer
 
 
@@ -43,7 +43,7 @@ def test_added_and_special_ids_are_told_apart() -> None:
 
 @pytest.mark.parametrize("end", ["<|eot|>", "hi"])
 def test_an_end_that_is_not_one_added_token_is_refused(end: str) -> None:
-    with pytest.raises(ModelError, match="does not know") as caught:
+    with pytest.raises(UsageError, match="does not know") as caught:
         TokenCodec(make_tokenizer(), end=end)
     assert "template that the model was trained with" in caught.value.hint
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from harnesses import make_state, words
+from diff_states import make_state, words
 
 from harnessctl.bundle.files import Bundle, make_bundle
 from harnessctl.bundle.state import Part, Rule, Skill

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -34,11 +33,9 @@ def prompt(room: str, text: str) -> str:
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_by_words_and_signs(room):
-    """Each word, digit, sign and Chinese character as one token; the real count lies a little above or below."""
-    text = prompt(room, "How much is number 5, and do you ship to Chengdu?")
-    assert len(re.findall(r"[A-Za-z]+|\d|[\u4e00-\u9fff]|[^\w\s]", text)) < MOST
-    assert len(text) < 1500
+def test_by_characters(room):
+    """Text of this kind has a little over three characters a token; the next test counts them where it can."""
+    assert len(prompt(room, "How much is number 5, and do you ship to Chengdu?")) < 3 * MOST
 
 
 @pytest.mark.parametrize("room", ROOMS)

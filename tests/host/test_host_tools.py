@@ -313,7 +313,6 @@ def test_mini_results_are_short(mini):
     }
     assert mini.ok("get_product")["link"] == 1
     assert mini.ok("search_faq", query="how much is shipping").startswith("Items from 59 yuan")
-    assert mini.ok("search_faq", text="which courier do you use").startswith("The warehouse picks")
     assert mini.ok("search_faq", query="spaceship") == "no answer found"
     assert mini.ok("queue_link", link_id=4) == {"link": 4, "next": True}
-    assert mini.refused("queue_link") == "which link?"
+    assert "link_id" in (mini.tools.check_arguments("queue_link", {}) or "")

@@ -283,6 +283,22 @@ def test_one_model_serves_several_loops_and_closes_in_each():
     assert asyncio.run(once(model)) == asyncio.run(once(model)) == ["hi", "hi"]
 
 
+def test_a_loop_that_ended_without_closing_is_forgotten():
+    last = completion({"content": "hi"}).replace(b"\r\n", b"\r\nconnection: close\r\n", 1)
+    model = OpenAIModel(Endpoint(model="m"))
+
+    async def once(*, close):
+        async with Server(last) as server:
+            model._target = OpenAIModel(Endpoint(model="m", base_url=server.url))._target
+            await model.complete(request())
+            if close:
+                await model.aclose()
+
+    asyncio.run(once(close=False))
+    asyncio.run(once(close=True))
+    assert not model._sessions
+
+
 def test_open_connections_are_bounded():
     async def main():
         async with Server(*[completion({"content": "hi"})] * 12) as server:

@@ -31,7 +31,9 @@ def expected(database: dict[str, Any], actions: list[dict[str, Any]]) -> dict[st
     return {"orders": orders, "users": users}
 
 
-def _change(database: dict[str, Any], order: dict[str, Any], user: dict[str, Any], name: str, a: dict[str, Any]) -> None:
+def _change(
+    database: dict[str, Any], order: dict[str, Any], user: dict[str, Any], name: str, a: dict[str, Any]
+) -> None:
     if name == "cancel_pending_order":
         order["status"] = "cancelled"
         for payment in [p for p in order["payment_history"] if p["transaction_type"] == "payment"]:

@@ -127,7 +127,11 @@ def first_write(tasks) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def test_a_write_before_authentication_is_blocked(bundle, world, tasks):
     _, write = first_write(tasks)
-    replies = [call("load_skill", {"skill": "change-order"}), call(write["name"], write["arguments"]), ScriptedReply(content="Who are you?")]
+    replies = [
+        call("load_skill", {"skill": "change-order"}),
+        call(write["name"], write["arguments"]),
+        ScriptedReply(content="Who are you?"),
+    ]
     (record,) = carry_out(bundle, world, replies, ["Yes, do it."])
     assert record.tools[-1].status == "blocked"
     assert "`find_user_id_by_email`" in record.messages[-2]["content"]
@@ -149,7 +153,12 @@ def test_a_write_before_a_yes_is_blocked_and_nothing_changes(bundle, world, data
 
 def test_another_customers_order_is_denied(bundle, world, database, tasks):
     find, _ = first_write(tasks)
-    mine = rows(world, "users", "user_id", [u for u in database["users"] if u.startswith(find["arguments"].get("first_name", "").lower())])
+    mine = rows(
+        world,
+        "users",
+        "user_id",
+        [u for u in database["users"] if u.startswith(find["arguments"].get("first_name", "").lower())],
+    )
     other = next(o for o, order in database["orders"].items() if order["user_id"] not in mine)
     replies = [
         call("load_skill", {"skill": "look-up"}),
@@ -163,7 +172,9 @@ def test_another_customers_order_is_denied(bundle, world, database, tasks):
 
 def test_authentication_holds_for_the_session_and_not_beyond(bundle, world, tasks):
     find, _ = first_write(tasks)
-    order = next(a["arguments"]["order_id"] for a in tasks[0]["evaluation_criteria"]["actions"] if "order_id" in a["arguments"])
+    order = next(
+        a["arguments"]["order_id"] for a in tasks[0]["evaluation_criteria"]["actions"] if "order_id" in a["arguments"]
+    )
     replies = [
         call("load_skill", {"skill": "look-up"}),
         call(find["name"], find["arguments"]),

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import msgspec
 import orjson
 
 from harnessctl.bundle import Bundle, HarnessState, make_bundle
@@ -24,6 +23,7 @@ from harnessctl.runtime.protocols import ModelReply, ModelRequest, ModelToolCall
 from harnessctl.runtime.scene import PASS, Scene, Verdict
 from harnessctl.runtime.surface import SurfaceView
 from harnessctl.runtime.tools.toolset import ToolSet
+from harnessctl.trajectory import encode_trajectory
 
 SHOP = """
 import asyncio
@@ -247,4 +247,4 @@ def roles(messages: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def as_json(trajectory: Trajectory) -> dict[str, Any]:
-    return orjson.loads(msgspec.json.encode(trajectory))
+    return orjson.loads(encode_trajectory(trajectory))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from shop_agent import PLACE_ORDER, ToldHooks, answer, calls, comment, roles, says, tool_texts
+from shop_agent import GET_PRODUCT, PLACE_ORDER, ToldHooks, answer, calls, comment, roles, says, tool_texts
 
 from harnessctl.runtime.scene import Scene, Verdict
 
@@ -155,6 +155,23 @@ def test_post_tool_retry_in_the_role_of_a_tool_stands_in_the_result() -> None:
     assert tool_texts(trajectory) == ['{"name":"Sunscreen SPF50","price":89}\n\nCheck the stock.']
 
 
+def test_post_tool_sees_calls_that_were_not_run_but_none_after_the_end() -> None:
+    seen: list[tuple[str, str]] = []
+    hooks = ToldHooks(post_tool=lambda scene: seen.append((scene.tool.name, scene.status)))
+    answer(
+        calls(("get_product", "{"), ("get_product", {}), ("stay_silent", {}), ("get_product", {"link_id": 3})),
+        hooks=hooks,
+    )
+    assert seen == [("get_product", "invalid"), ("get_product", "invalid"), ("stay_silent", "ok")]
+
+
+def test_post_tool_retry_keeps_a_final_tool_from_ending() -> None:
+    hooks = ToldHooks(post_tool=once(retry("Try to help first.")))
+    trajectory, model = answer(calls(("refuse", {"topic": "x"})), SAY, hooks=hooks)
+    assert (trajectory.stop, trajectory.reply) == ("replied", "It is 89.")
+    assert model.seen[1][-1] == {"role": "user", "content": "Try to help first."}
+
+
 def test_stop_retry_uses_a_round_and_the_next_reply_is_said() -> None:
     def short(scene: Scene) -> Verdict | None:
         return retry("Shorter.") if len(scene.reply) > 12 else None
@@ -187,11 +204,5 @@ def test_end_hooks_see_the_reply_however_it_ended() -> None:
 
 def test_decisions_are_in_the_record_with_their_round() -> None:
     hooks = ToldHooks(input=lambda scene: None, pre_tool=lambda scene: None, stop=lambda scene: None)
-    trajectory, _ = answer(LOOK, SAY, hooks=hooks, tools=[*_tools()])
+    trajectory, _ = answer(LOOK, SAY, hooks=hooks, tools=[GET_PRODUCT, PLACE_ORDER])
     assert [(d.event, d.round) for d in trajectory.hooks] == [("input", 0), ("pre_tool", 1), ("stop", 2)]
-
-
-def _tools() -> list[Any]:
-    from shop_agent import GET_PRODUCT
-
-    return [GET_PRODUCT, PLACE_ORDER]

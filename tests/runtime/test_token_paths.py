@@ -13,6 +13,7 @@ from shop_agent import ToldHooks, ToldModel, answer, calls, comment, make_agent,
 
 from harnessctl.records.trajectory import ModelCall, Trajectory
 from harnessctl.runtime.protocols import ModelReply, ModelRequest
+from harnessctl.runtime.scene import Verdict
 from harnessctl.runtime.tokens import TokenPaths
 
 END = 0
@@ -117,8 +118,6 @@ def test_a_rejected_reply_stays_in_the_path() -> None:
     left = [True]
 
     def again(scene: Any) -> Any:
-        from harnessctl.runtime.scene import Verdict
-
         return Verdict(action="retry", hook="h", message="Shorter.") if left and left.pop() else None
 
     model = TokenModel(says("It is eighty-nine."), says("89."))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from shop_agent import GET_PRODUCT, PLACE_ORDER, answer, calls, comment, says, tool, tool_texts
+from shop_agent import GET_PRODUCT, PLACE_ORDER, SHOP, ToldHooks, answer, calls, comment, says, tool, tool_texts
 
 from harnessctl.records.trajectory import Trajectory
 
@@ -82,7 +82,7 @@ def test_calls_run_beside_each_other_within_the_limit_and_are_answered_in_order(
     beside = tool("beside", {"n": {"type": "integer"}})
     message = calls(*(("beside", {"n": n}) for n in range(5)))
     for limit, most in ((1, 1), (2, 2), (8, 5)):
-        code = f"# {limit}\n" + _shop()
+        code = f"# {limit}\n" + SHOP
         trajectory, _ = answer(message, SAY, tools=[beside], limits={"max_parallel_tools": limit}, code={"shop": code})
         assert [c.result["n"] for c in trajectory.tools] == [0, 1, 2, 3, 4]
         assert max(c.result["most"] for c in trajectory.tools) == most
@@ -91,8 +91,6 @@ def test_calls_run_beside_each_other_within_the_limit_and_are_answered_in_order(
 
 def test_a_write_runs_alone_after_the_calls_before_it() -> None:
     seen: list[tuple[str, list[str]]] = []
-
-    from shop_agent import ToldHooks
 
     def pre_tool(scene: Any) -> None:
         seen.append((scene.tool.name, [c.name for c in scene.calls]))
@@ -131,9 +129,3 @@ def test_a_call_cannot_outlive_the_request() -> None:
     trajectory = first_call("hang", {}, tools=[hang], limits={"deadline_s": 0.02})
     assert trajectory.stop == "deadline"
     assert trajectory.tools[0].status == "timeout"
-
-
-def _shop() -> str:
-    from shop_agent import SHOP
-
-    return SHOP

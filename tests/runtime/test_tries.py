@@ -25,6 +25,7 @@ from harnessctl.errors import ModelError
 from harnessctl.records.trajectory import Trajectory
 from harnessctl.runtime.model_call import LONGEST_WAIT_S, wait_before
 from harnessctl.runtime.protocols import ModelReply, ModelRequest, Sampling
+from harnessctl.runtime.scene import Scene, Verdict
 
 BUSY = ModelError("503 Service Unavailable", retryable=True)
 SAY = says("Hi.")
@@ -128,7 +129,7 @@ def test_a_cancelled_request_leaves_its_record_and_cancels_its_task() -> None:
 
 def test_a_fault_of_the_runtime_itself_is_a_record_too(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(ToldHooks):
-        async def run(self, event: str, scene: object) -> None:  # type: ignore[override]
+        async def run(self, event: str, scene: Scene) -> Verdict:
             raise ZeroDivisionError("hooks never raise, but this one does")
 
     trajectory, _ = answer(SAY, hooks=Broken(stop=lambda scene: None))

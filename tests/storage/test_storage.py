@@ -74,7 +74,8 @@ def test_a_bad_line_names_path_line_and_cause(tmp_path: Path):
 
 
 @given(
-    lines=st.lists(st.dictionaries(st.text(max_size=4), st.integers(-9999, 9999), max_size=3), max_size=5), cut=st.integers(0, 200)
+    lines=st.lists(st.dictionaries(st.text(max_size=4), st.integers(-9999, 9999), max_size=3), max_size=5),
+    cut=st.integers(0, 200),
 )
 @settings(max_examples=60, deadline=None)
 def test_whatever_the_tear_whole_lines_survive_and_writing_goes_on(tmp_path_factory, lines, cut):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -86,8 +86,3 @@ class Bench:
 @pytest.fixture
 def bench() -> Bench:
     return Bench()
-
-
-@pytest.fixture
-def in_loop() -> Callable[[Coroutine[Any, Any, Any]], Any]:
-    return asyncio.run

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from aiohttp import web
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from harnessctl.errors import ToolError
 from harnessctl.runtime.tools import http
@@ -15,6 +19,20 @@ from harnessctl.runtime.tools.outcome import ToolOutcome
 
 PARAMETERS = {"type": "object", "properties": {name: {} for name in ("sku", "q", "n", "tags", "note")}}
 Handler = Callable[[web.Request], Any]
+
+
+@asynccontextmanager
+async def serving(handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> AsyncIterator[str]:
+    """A server on 127.0.0.1 that answers everything with `handler`; gives its address."""
+    app = web.Application()
+    app.router.add_route("*", r"/{path:[\s\S]*}", handler)
+    runner = web.AppRunner(app, handle_signals=False, handler_cancellation=True, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield "http://{}:{}".format(*runner.addresses[0][:2])
+    finally:
+        await runner.cleanup()
 
 
 @pytest.fixture
@@ -33,22 +51,16 @@ def exchange(bench: Any) -> Callable[..., ToolOutcome]:
             return made if isinstance(made, web.StreamResponse) else web.json_response(made)
 
         async def both() -> ToolOutcome:
-            app = web.Application()
-            app.router.add_route("*", "/{path:.*}", answer)
-            runner = web.AppRunner(app, handle_signals=False, handler_cancellation=True, shutdown_timeout=0.1)
-            await runner.setup()
-            site = web.TCPSite(runner, "127.0.0.1", 0)
-            await site.start()
-            host, port = runner.addresses[0][:2]
-            url = request["url"].replace("{base}", f"http://{host}:{port}")
-            tool = bench.tool(**{"parameters": PARAMETERS, **options, "run": {"http": {**request, "url": url}}})
-            toolset = bench.make(tool, env=env)
-            try:
+            async with serving(answer) as base:
+                url = request["url"].replace("{base}", base)
+                tool = bench.tool(**{"parameters": PARAMETERS, **options, "run": {"http": {**request, "url": url}}})
+                toolset = bench.make(tool, env=env)
                 await toolset.open()
-                return await toolset.call(tool, args or {}, call.get("ctx") or bench.ctx(), call.get("timeout_s", 5.0))
-            finally:
-                await toolset.aclose()
-                await runner.cleanup()
+                try:
+                    ctx = call.get("ctx") or bench.ctx()
+                    return await toolset.call(tool, args or {}, ctx, call.get("timeout_s", 5.0))
+                finally:
+                    await toolset.aclose()
 
         return asyncio.run(both())
 
@@ -80,6 +92,33 @@ def test_arguments_in_the_address_are_encoded_and_left_out(
     exchange: Any, url: str, args: dict[str, Any], path: str
 ) -> None:
     assert exchange(echo, {"url": url}, args).result["path"] == path
+
+
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(values=st.lists(st.text(max_size=8).filter(lambda text: text not in (".", "..")), min_size=1, max_size=8))
+def test_whatever_the_arguments_are_the_server_gets_just_them(bench: Any, values: list[str]) -> None:
+    seen: list[tuple[str, str]] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        path, _, query = request.raw_path.partition("?")
+        seen.append((unquote(path.removeprefix("/items/")), unquote(query.removeprefix("q="))))
+        return web.json_response(1)
+
+    async def calls() -> None:
+        async with serving(handler) as base:
+            tool = bench.tool(parameters=PARAMETERS, run={"http": {"url": base + "/items/{sku}?q={q}"}})
+            toolset = bench.make(tool)
+            for value in values:
+                await toolset.call(tool, {"sku": value, "q": value}, bench.ctx(), 5.0)
+            await toolset.aclose()
+
+    asyncio.run(calls())
+    assert seen == [(value, value) for value in values]
+
+
+def test_a_header_of_the_tools_own_replaces_the_usual_one(exchange: Any) -> None:
+    request = {"url": "{base}/x", "method": "POST", "body": 1, "headers": {"content-type": "application/x+json"}}
+    assert exchange(lambda r: r.headers.getall("Content-Type"), request).result == ["application/x+json"]
 
 
 @pytest.mark.parametrize("sku", [".", ".."])
@@ -342,19 +381,13 @@ def test_many_calls_share_one_connection_pool(bench: Any) -> None:
             peers.add(request.transport.get_extra_info("peername"))
             return web.json_response({"n": request.query["n"]})
 
-        app = web.Application()
-        app.router.add_get("/x", handler)
-        runner = web.AppRunner(app, handle_signals=False, handler_cancellation=True, shutdown_timeout=0.1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        url = "http://{}:{}/x?n={{n}}".format(*runner.addresses[0][:2])
-        tool = bench.tool(parameters=PARAMETERS, run={"http": {"url": url, "pick": "/n"}})
-        toolset = bench.make(tool)
-        await toolset.open()
-        one_by_one = [await toolset.call(tool, {"n": n}, bench.ctx(), 5.0) for n in range(5)]
-        at_once = await asyncio.gather(*(toolset.call(tool, {"n": n}, bench.ctx(), 5.0) for n in range(20)))
-        await toolset.aclose()
-        await runner.cleanup()
+        async with serving(handler) as base:
+            tool = bench.tool(parameters=PARAMETERS, run={"http": {"url": base + "/x?n={n}", "pick": "/n"}})
+            toolset = bench.make(tool)
+            await toolset.open()
+            one_by_one = [await toolset.call(tool, {"n": n}, bench.ctx(), 5.0) for n in range(5)]
+            at_once = await asyncio.gather(*(toolset.call(tool, {"n": n}, bench.ctx(), 5.0) for n in range(20)))
+            await toolset.aclose()
         return [outcome.result for outcome in [*one_by_one, *at_once]]
 
     assert asyncio.run(both()) == [str(n) for n in [*range(5), *range(20)]]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -100,3 +102,21 @@ def test_bare_keeps_names_and_data_and_is_stable(schema: dict[str, Any]) -> None
     assert bare(out) == out
     assert out.get("properties", {}).keys() == schema.get("properties", {}).keys()
     assert out.get("enum") == schema.get("enum")
+
+
+def test_what_was_compiled_from_a_real_list_does_not_differ_from_it(shared_data: Path) -> None:
+    from harnessctl.compile.servers import discovered_tool
+
+    count = 0
+    for path in sorted((shared_data / "mcp").rglob("*.json")):
+        try:
+            document = json.loads(path.read_bytes())
+        except json.JSONDecodeError:
+            continue
+        for listed in document.get("tools", []) if isinstance(document, dict) else []:
+            if isinstance(listed, dict) and "inputSchema" in listed:
+                tool = discovered_tool("s", {"command": "x"}, listed)
+                assert isinstance(tool, Tool)
+                assert drift("s", {"discover": True}, {tool.name: tool}, [listed]) == []
+                count += 1
+    assert count > 50

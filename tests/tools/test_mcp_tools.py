@@ -6,8 +6,8 @@ import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -340,6 +340,20 @@ def test_streamable_http_is_called_found_dead_and_found_again(
     assert again.result == {"d": 12}
 
 
+@asynccontextmanager
+async def in_process(handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> AsyncIterator[str]:
+    """An HTTP server in this process; gives the URL that it answers at."""
+    app = web.Application()
+    app.router.add_route("*", "/mcp", handler)
+    runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield "http://{}:{}/mcp".format(*runner.addresses[0][:2])
+    finally:
+        await runner.cleanup()
+
+
 def test_a_refused_token_is_an_error_that_does_not_tell_it(bench: Any) -> None:
     tool = bench.tool("price", run={"mcp": {"server": "shop"}})
 
@@ -347,23 +361,59 @@ def test_a_refused_token_is_an_error_that_does_not_tell_it(bench: Any) -> None:
         return web.Response(status=401, text=request.headers["Authorization"])
 
     async def call() -> tuple[ToolOutcome, list[str]]:
-        app = web.Application()
-        app.router.add_route("*", "/mcp", refuse)
-        runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=0.1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        url = "http://{}:{}/mcp".format(*runner.addresses[0][:2])
-        shop = {"url": url, "headers": {"Authorization": "Bearer ${SHOP_KEY}"}}
-        toolset = bench.make(tool, servers={"shop": shop}, env={"SHOP_KEY": "s3cret-value"})
-        await toolset.open()
-        outcome = await toolset.call(tool, {"sku": "a"}, bench.ctx(), 5.0)
-        await toolset.aclose()
-        await runner.cleanup()
+        async with in_process(refuse) as url:
+            shop = {"url": url, "headers": {"Authorization": "Bearer ${SHOP_KEY}"}}
+            toolset = bench.make(tool, servers={"shop": shop}, env={"SHOP_KEY": "s3cret-value"})
+            await toolset.open()
+            outcome = await toolset.call(tool, {"sku": "a"}, bench.ctx(), 5.0)
+            await toolset.aclose()
         return outcome, toolset.warnings
 
     outcome, warnings = asyncio.run(call())
     assert outcome.error == "the server could not be started: Server returned an error response"
     assert "s3cret-value" not in str(warnings)
+
+
+def test_a_session_that_the_server_forgot_is_begun_again_even_for_a_write(bench: Any) -> None:
+    tool = bench.tool("order", effect="write", run={"mcp": {"server": "shop"}})
+    sessions: list[str] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        if request.method != "POST":
+            return web.Response(status=405)
+        message = await request.json()
+        answer: dict[str, Any] = {"jsonrpc": "2.0", "id": message.get("id")}
+        match message["method"]:
+            case "initialize":
+                sessions.append(f"s{len(sessions)}")
+                server = {"name": "shop", "version": "1"}
+                answer["result"] = {
+                    "protocolVersion": "2025-06-18",
+                    "capabilities": {"tools": {}},
+                    "serverInfo": server,
+                }
+                return web.json_response(answer, headers={"mcp-session-id": sessions[-1]})
+            case "tools/list":
+                answer["result"] = {"tools": [{"name": "order", "inputSchema": {"type": "object"}}]}
+            case "tools/call" if request.headers["mcp-session-id"] == "s0":
+                return web.Response(status=404)
+            case "tools/call":
+                answer["result"] = {"content": [{"type": "text", "text": request.headers["mcp-session-id"]}]}
+            case "notifications/initialized":
+                return web.Response(status=202)
+            case _:
+                answer["error"] = {"code": -32601, "message": "method not found"}
+        return web.json_response(answer)
+
+    async def call() -> ToolOutcome:
+        async with in_process(handler) as url:
+            toolset = bench.make(tool, servers={"shop": {"url": url}})
+            await toolset.open()
+            outcome = await toolset.call(tool, {}, bench.ctx(), 5.0)
+            await toolset.aclose()
+        return outcome
+
+    assert asyncio.run(call()).result == "s1"
 
 
 def test_drift_is_a_warning_at_open(hand: ByHand) -> None:

@@ -67,7 +67,7 @@ def retry_after_s(headers: Mapping[str, str], now: float) -> float | None:
 def status_failure(
     endpoint: str, status: int, headers: Mapping[str, str], body: bytes, *, now: float, secrets: Iterable[str]
 ) -> ModelError:
-    """The error for an answer whose status is not 200."""
+    """The error for an answer whose status is not 2xx."""
     said, code = _said(body)
     retryable = status in _RETRYABLE or status >= 500
     hint = _HINTS.get(status, "")
@@ -110,7 +110,7 @@ def _said_in(document: object) -> tuple[str, str]:
 
 
 def reported_failure(endpoint: str, error: object, *, secrets: Iterable[str]) -> ModelError:
-    """The error for an `error` inside an answer whose status was 200: the endpoint gave up after it had begun.
+    """The error for an `error` inside an answer whose status was 2xx: the endpoint gave up after it had begun.
 
     Retryable unless it carries the code of a request that is wrong.
     """

@@ -11,7 +11,6 @@ import io
 import math
 import time
 from collections.abc import Callable
-from weakref import WeakKeyDictionary
 
 import aiohttp
 import msgspec
@@ -65,7 +64,7 @@ class OpenAIModel:
         )
         self._monotonic = monotonic
         self._now = now
-        self._sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, aiohttp.ClientSession] = WeakKeyDictionary()
+        self._sessions: dict[asyncio.AbstractEventLoop, aiohttp.ClientSession] = {}
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """Answer one request; ModelError says whether another try may help."""
@@ -88,29 +87,30 @@ class OpenAIModel:
             raise connection_failure(self._target.shown, error, secrets=self._target.secrets) from error
 
     async def aclose(self) -> None:
-        """Close the connections of the running event loop; of loops that are closed already nothing is left open."""
+        """Close the connections of the running event loop; those of a loop that has ended are gone with it."""
         session = self._sessions.pop(asyncio.get_running_loop(), None)
         if session is not None:
             await session.close()
 
-    def _session(self) -> aiohttp.ClientSession:
-        """The session of the running event loop."""
-        loop = asyncio.get_running_loop()
-        session = self._sessions.get(loop)
-        if session is None or session.closed:
-            session = self._sessions[loop] = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=self.endpoint.connections),
-                headers=self._target.headers,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self.endpoint.connect_timeout_s),
-                proxy=self._target.proxy,
-            )
+    async def _open_session(self) -> aiohttp.ClientSession:
+        """A session for the running event loop; forgets those of loops that have ended."""
+        session = self._sessions[asyncio.get_running_loop()] = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=self.endpoint.connections),
+            headers=self._target.headers,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=self.endpoint.connect_timeout_s),
+            proxy=self._target.proxy,
+        )
+        ended = [self._sessions.pop(loop) for loop in list(self._sessions) if loop.is_closed()]
+        for old in ended:
+            await old.close()
         return session
 
     async def _ask(self, body: bytes, request: ModelRequest, started: float) -> ModelReply:
         data = body if len(body) <= _LARGE_BODY else io.BytesIO(body)
-        async with self._session().post(self._target.url, data=data, allow_redirects=False) as response:
-            if response.status != 200:
+        session = self._sessions.get(asyncio.get_running_loop()) or await self._open_session()
+        async with session.post(self._target.url, data=data, allow_redirects=False) as response:
+            if not 200 <= response.status < 300:
                 said = await self._read(response, limit=_ERROR_BYTES, cut=True)
                 raise status_failure(
                     self._target.shown,
@@ -120,7 +120,7 @@ class OpenAIModel:
                     now=self._now(),
                     secrets=self._target.secrets,
                 )
-            if response.headers.get("Content-Type", "").startswith("text/event-stream"):
+            if response.headers.get("Content-Type", "").lower().startswith("text/event-stream"):
                 return await self._read_stream(response, request, started)
             answer = await self._read(response, limit=self.endpoint.max_response_bytes)
         completion = self._decode(answer)
@@ -135,14 +135,14 @@ class OpenAIModel:
     async def _read(self, response: aiohttp.ClientResponse, *, limit: int, cut: bool = False) -> bytes:
         """The body; ModelError when it is longer than `limit`, or only its beginning where `cut`."""
         parts: list[bytes] = []
-        size = 0
-        while chunk := await response.content.readany():
+        size, content = 0, response.content
+        while chunk := await content.readany():
             parts.append(chunk)
             size += len(chunk)
-            if size > limit:
-                if cut:
-                    break
+            if size > limit and not cut:
                 raise self._too_long(limit)
+            if size > limit or content.at_eof():
+                break
         return parts[0] if len(parts) == 1 else b"".join(parts)[: limit if cut else None]
 
     async def _read_stream(self, response: aiohttp.ClientResponse, request: ModelRequest, started: float) -> ModelReply:

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 
 import aiohttp
 import orjson
+from multidict import CIMultiDict
 from yarl import URL
 
 from harnessctl.bundle.state import Tool
@@ -27,8 +28,8 @@ MAX_REDIRECTS = 5
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.-]*)\}")
 #: Statuses that another try may mend.
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
-#: Of a URL as written: everything but what is not ASCII and blanks.
-_KEPT = "%/:?#[]@!$&'()*+,;=~{}|\\^`<>\""
+#: Of a URL as written: what is not encoded.
+_KEPT = "%/:?#[]@!$&'()*+,;=~{}"
 _MISSING = object()
 
 
@@ -63,7 +64,7 @@ class HttpCall:
     """One http tool. ToolError when the request could never be made."""
 
     def __init__(self, tool: Tool, spec: Mapping[str, Any], client: HttpClient, form: ResultForm) -> None:
-        self.headers: dict[str, str] = spec.get("headers", {})
+        self._headers: dict[str, str] = spec.get("headers", {})
         self._method: str = spec.get("method", "GET")
         self._url: str = spec["url"]
         self._body = spec.get("body")
@@ -88,13 +89,13 @@ class HttpCall:
         args = {name: value for name, value in args.items() if value is not None}
         url = self._target(args)
         body = None if self._body is None else self._fill(self._body, args)
-        headers = {"Accept": "application/json, text/plain;q=0.8, */*;q=0.5"}
+        headers = CIMultiDict({"Accept": "application/json, text/plain;q=0.8, */*;q=0.5"})
         data: bytes | None = None
         if body is not None and body is not _MISSING:
             data = orjson.dumps(body)
             headers["Content-Type"] = "application/json"
         environment = self._client.environment
-        headers |= {name: environment.fill(value) for name, value in self.headers.items()}
+        headers.update({name: environment.fill(value) for name, value in self._headers.items()})
         try:
             return await self._request(self._method, url, headers, data, MAX_REDIRECTS)
         except aiohttp.ClientConnectorError as error:
@@ -103,7 +104,9 @@ class HttpCall:
         except aiohttp.ClientError as error:
             raise Failure("error", f"the exchange with {self._origin} failed: {type(error).__name__}") from None
 
-    async def _request(self, method: str, url: str, headers: dict[str, str], data: bytes | None, redirects: int) -> Any:
+    async def _request(
+        self, method: str, url: str, headers: CIMultiDict[str], data: bytes | None, redirects: int
+    ) -> Any:
         session = self._client.session
         async with session.request(
             method, URL(url, encoded=True), headers=headers, data=data, allow_redirects=False

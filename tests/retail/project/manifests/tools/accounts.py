@@ -9,7 +9,7 @@ def find_user_id_by_email(email: str, ctx):
     return _found(ctx, row)
 
 
-def find_user_id_by_name_zip(first_name: str, last_name: str, zip: str, ctx):  # noqa: A002
+def find_user_id_by_name_zip(first_name: str, last_name: str, zip: str, ctx):
     """The id of the user of this name and zip code."""
     row = (
         ctx.world.connection()

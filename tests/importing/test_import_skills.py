@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from conftest import compiles, contents
+from import_project import compiles, contents
 
 from harnessctl.errors import StorageError, UsageError
 from harnessctl.importing import import_skills

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harnesses import make_state
-from test_revision import FILES, SKILL
+from diff_project import FILES, SKILL
+from diff_states import make_state
 
 from harnessctl.bundle.files import make_bundle
 from harnessctl.compile.inventory import inventory, reconcile

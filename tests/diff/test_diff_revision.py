@@ -7,45 +7,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from diff_project import FILES, HARNESS, SKILL
 
 from harnessctl.bundle.files import write_bundle
 from harnessctl.compile.diff import diff_bundles, render_changes
 from harnessctl.compile.revision import load_side
 from harnessctl.errors import BundleError, FaultsError, UsageError
-
-HARNESS = """\
-apiVersion: harnessctl/v1
-kind: Harness
-name: shop
-version: 1.0.0
-include: {skills: ["*"]}
-prompt: main
-limits: {max_rounds: 4}
-"""
-PROMPT = """\
-apiVersion: harnessctl/v1
-kind: PromptPipeline
-name: main
-inputs: {type: object, properties: {room: {type: string}}}
-blocks:
-  - id: base
-    template: |
-      You host the room {{ room }}.
-      {% for s in skills %}{{ s.name }}: {{ s.description }}
-      {% endfor %}
-"""
-SKILL = """\
----
-name: greet
-description: Greets a viewer.
-metadata: {version: "1.0.0", kind: reply}
----
-Be kind.
-
-## Rules
-- Say hello first. {#hello}
-"""
-FILES = {"manifests/harness.yaml": HARNESS, "manifests/prompts/main.yaml": PROMPT, "skills/greet/SKILL.md": SKILL}
 
 
 def git(folder: Path, *arguments: str) -> None:

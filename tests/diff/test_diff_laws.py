@@ -6,7 +6,7 @@ import typing
 from collections.abc import Callable
 
 import msgspec
-from harnesses import BLOCKS, HOOKS, SKILLS, TOOLS, make_state, words
+from diff_states import BLOCKS, HOOKS, SKILLS, TOOLS, make_state, words
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
