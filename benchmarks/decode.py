@@ -1,8 +1,8 @@
 """How fast the local model reads and speaks: python benchmarks/decode.py [--model smol] [--dtype auto] [--threads 2]
 
-Every line is one process, one model, the median of `--repeats`. Prefill is the reading of a prompt that nothing is kept
-of; `kept` is the same prompt after another request with the same system message and tools. Decode is counted from the
-first token to the last. `call` is a required tool call, of which the grammar forces most tokens.
+One process, one model, the median of `--repeats`, by the clock and by the process's CPU time (with one thread the
+latter holds on a busy machine too). `kept`: an earlier request had the same system message and tools. A required call
+is one of which the grammar forces most tokens.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import asyncio
 import math
 import statistics
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 from harnessctl.decode.opening import open_local
 from harnessctl.runtime.protocols import ModelReply, ModelRequest, Sampling
@@ -49,48 +49,56 @@ def request(question: str, *, tokens: int, tools: list[dict[str, Any]], salt: st
     )
 
 
-async def timed(model: Any, ask: ModelRequest) -> tuple[ModelReply, float]:
-    started = time.perf_counter()
+class Cost(NamedTuple):
+    """What one request took: seconds on the clock and of this process's CPU."""
+
+    reply: ModelReply
+    wall: float
+    cpu: float
+
+
+async def timed(model: Any, ask: ModelRequest) -> Cost:
+    wall, cpu = time.perf_counter(), time.process_time()
     reply = await model.complete(ask)
-    return reply, time.perf_counter() - started
-
-
-def decode_rate(reply: ModelReply, took: float) -> float:
-    assert reply.ttft_s is not None
-    return (reply.usage.completion_tokens - 1) / (took - reply.ttft_s)
+    return Cost(reply, time.perf_counter() - wall, time.process_time() - cpu)
 
 
 async def measure(arguments: argparse.Namespace) -> None:
     model = open_local(arguments.model, dtype=arguments.dtype, threads=arguments.threads)
-    rates: dict[str, list[float]] = {}
+    rows: dict[str, list[tuple[float, float]]] = {}
 
-    def note(name: str, value: float) -> None:
-        rates.setdefault(name, []).append(value)
+    def rate(name: str, tokens: int, cost: Cost) -> None:
+        rows.setdefault(f"{name} (tokens/s)", []).append((tokens / cost.wall, tokens / cost.cpu))
+
+    def seconds(name: str, cost: Cost) -> None:
+        rows.setdefault(f"{name} (s)", []).append((cost.wall, cost.cpu))
 
     for repeat in range(arguments.repeats):
-        # Another first word, and the tools left out: nothing that was kept fits.
-        cold, took = await timed(model, request("hi", tokens=arguments.tokens, tools=[], salt=f"{repeat}. "))
-        note("prefill, nothing kept (tokens/s)", cold.usage.prompt_tokens / cold.ttft_s)
-        note("decode, no grammar (tokens/s)", decode_rate(cold, took))
-        first, took = await timed(
-            model, request("How much is link 3?", tokens=arguments.tokens, tools=TOOLS, salt=f"{repeat}. ")
-        )
-        note("first token, system prompt and tools new (s)", first.ttft_s)
-        note("decode, grammar, free text (tokens/s)", decode_rate(first, took))
-        kept, took = await timed(
-            model, request("And link 4?", tokens=arguments.tokens, tools=TOOLS, salt=f"{repeat}. ")
-        )
-        note("first token, system prompt and tools kept (s)", kept.ttft_s)
-        call, took = await timed(
-            model, request("And link 5?", tokens=200, tools=TOOLS, salt=f"{repeat}. ", tool_choice="required")
-        )
-        note("a required call, kept prompt (tokens/s)", call.usage.completion_tokens / took)
-        note("a required call, kept prompt (s)", took)
-    print(f"model {arguments.model}, dtype {arguments.dtype}, {arguments.threads} threads, "
-          f"prompt {first.usage.prompt_tokens} tokens with {len(TOOLS)} tools, {cold.usage.prompt_tokens} without")  # fmt: skip
-    for name, values in rates.items():
-        print(f"{name:52} {statistics.median(values):8.2f}")
-    print(f"the call: {call.tool_calls[0].name} {call.tool_calls[0].arguments}")
+        # Another first word each time, and the tools come first where there are any: nothing that was kept fits.
+        salt, many = f"{repeat}. ", arguments.tokens
+        cold = await timed(model, request("hi", tokens=1, tools=[], salt=salt))
+        rate("prefill, no tools, nothing kept", cold.reply.usage.prompt_tokens, cold)
+        plain = await timed(model, request("hi", tokens=many, tools=[], salt=salt))
+        rate("decode, no grammar", plain.reply.usage.completion_tokens, plain)
+        tools = TOOLS[repeat:] + TOOLS[:repeat]
+        first = await timed(model, request("How much is link 3?", tokens=1, tools=tools, salt=salt))
+        seconds("first token, prompt with tools, nothing kept", first)
+        kept = await timed(model, request("And link 4?", tokens=1, tools=tools, salt=salt))
+        seconds("first token, prompt with tools kept", kept)
+        free = await timed(model, request("And link 4?", tokens=many, tools=tools, salt=salt))
+        rate("decode, grammar, free text", free.reply.usage.completion_tokens, free)
+        call = await timed(model, request("Link 5?", tokens=200, tools=tools, salt=salt, tool_choice="required"))
+        rate("a required call, prompt kept", call.reply.usage.completion_tokens, call)
+        seconds("a required call, prompt kept", call)
+    print(
+        f"model {arguments.model}, dtype {arguments.dtype}, {arguments.threads} threads; prompt "
+        f"{first.reply.usage.prompt_tokens} tokens with {len(TOOLS)} tools, {cold.reply.usage.prompt_tokens} without"
+    )
+    print(f"{'':56}{'clock':>10}{'CPU':>10}")
+    for name, pairs in rows.items():
+        wall, cpu = (statistics.median(values) for values in zip(*pairs, strict=True))
+        print(f"{name:56}{wall:10.2f}{cpu:10.2f}")
+    print(f"the call: {call.reply.tool_calls[0].name} {call.reply.tool_calls[0].arguments}")
     await model.aclose()
 
 

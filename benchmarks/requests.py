@@ -1,6 +1,6 @@
 """One complete agent request through many runtimes, side by side in one run: client CPU and peak memory.
 
-    python benchmarks/requests.py [--peers-python PYTHON] [--only NAME,...] [--rounds 7] [--seconds 1]
+    python benchmarks/requests.py [--peers-python PYTHON] [--only NAME,...] [--rounds 11] [--seconds 0.5]
                                   [--concurrency 1,8,64] [--json FILE]
 
 A request is three model calls against a zero-latency server (`mock_server.py`) and two tool calls; see `workload.py`.
@@ -48,8 +48,8 @@ class Runtime:
 
 RUNTIMES = [
     Runtime("harnessctl", "bundle_runtime"),
-    Runtime("harnessctl+stream", "bundle_runtime", stream=True),
     Runtime("aiohttp_full", "aiohttp_full"),
+    Runtime("harnessctl+stream", "bundle_runtime", stream=True),
     Runtime("aiohttp_full+stream", "aiohttp_full", stream=True),
     Runtime("raw aiohttp", "aiohttp_raw"),
     Runtime("openai-agents", "openai_agents", is_peer=True),
@@ -213,8 +213,8 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--peers-python", help="interpreter of the environment that holds the peers")
     parser.add_argument("--only", type=lambda text: text.split(","), help="names of rows, separated by commas")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--concurrency", type=lambda text: [int(n) for n in text.split(",")], default=[1, 8, 64])
     parser.add_argument("--json", type=Path, help="write everything that was measured to this file")
     return parser.parse_args()

@@ -61,6 +61,7 @@ class RunConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     repeats: Annotated[int, Meta(ge=1)] = 1
     workers: Annotated[int, Meta(ge=1, le=256)] = 1
     simulate: bool = False
+    insist: bool = False
     viewers: Literal["keep", "hash", "drop"] = "keep"
     limits: LimitsConfig = msgspec.field(default_factory=LimitsConfig)
 
@@ -161,6 +162,7 @@ async def open_agent(
             judge=judge,
             sampling=sampling,
             seed=config.seed,
+            insist=config.insist,
         )
         try:
             yield agent

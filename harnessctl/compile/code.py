@@ -1,8 +1,8 @@
 """Embedded code: where a `module:function` is, and the project's own modules that it needs.
 
 A module is looked for beside the manifest, then from the project's root, then among installed packages; names of the
-standard library are never the project's. What is found in the project is embedded with everything of the project that
-it imports; modules are read, never run.
+standard library and of harnessctl itself are never the project's. What is found in the project is embedded with
+everything of the project that it imports; modules are read, never run.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from harnessctl.manifests.load import Document, PathPart
 from harnessctl.storage import digest_bytes
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+#: Names that are no project's own: the standard library, and harnessctl, which may lie in the root of its own checkout.
+NEVER_LOCAL = sys.stdlib_module_names | {"harnessctl"}
 
 
 @dataclass(slots=True)
@@ -125,13 +128,14 @@ class CodeFinder:
 
     def _local(self, name: str, bases: tuple[str, ...]) -> Module | None:
         """The project's module of this name, from the first base that has it."""
-        if not name or name.split(".")[0] in sys.stdlib_module_names:
+        if not name or name.split(".")[0] in NEVER_LOCAL:
             return None
         top, dot, _ = name.partition(".")
         for base in bases:
             folder = posixpath.join(base, top)
             if dot and not (self.root / folder).is_dir():
-                self.bound.depends[folder] = None
+                if not (self.root / folder).exists():
+                    self.bound.depends[folder] = None
                 continue
             if (name, base) not in self._modules:
                 self._modules[name, base] = self._read(name, base)

@@ -70,6 +70,7 @@ def _check_words(
     *at: PathPart,
 ) -> None:
     for n, word in enumerate(words):
+        _depend_on_absence(posixpath.normpath(word), scope, bound)
         place: tuple[PathPart, ...] = (*at, n) if command.run is not None else at
         path = posixpath.normpath(word)
         if path in command.files:
@@ -108,8 +109,7 @@ def _check_words(
                     hint=_beside(document, scope, path),
                 )
             )
-            bound.depends[path] = None
-        elif n == 0 and command.run is not None and shutil.which(word) is None:
+        elif n == 0 and "/" not in word and command.run is not None and shutil.which(word) is None:
             faults.add(
                 document.fault(
                     "command-not-found",
@@ -120,6 +120,12 @@ def _check_words(
                     severity="warning",
                 )
             )
+
+
+def _depend_on_absence(path: str, scope: Scope, bound: Bound) -> None:
+    """A word that names no file of the project would have to be embedded if it did."""
+    if ("/" in path or "." in path) and not path.startswith(("/", "..", "-")) and not (scope.root / path).exists():
+        bound.depends[path] = None
 
 
 def _looks_like_script(word: str) -> bool:

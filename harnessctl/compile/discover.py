@@ -6,10 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import msgspec.structs
 
 from harnessctl.bundle import state
+from harnessctl.bundle.text import Text
+from harnessctl.compile.references import text_of
+from harnessctl.compile.scope import Scope
 from harnessctl.compile.unit import Unit, fault_at
 from harnessctl.errors import Faults, HarnessctlError
+from harnessctl.manifests.passage import Passage
+from harnessctl.manifests.specs.tools import McpServer
 from harnessctl.storage import digest
 
 #: Asks a server for its tools/list: (name, its entry of mcpServers) to [{name, description, inputSchema}].
@@ -24,7 +30,6 @@ class Discovered:
         self._old: dict[str, Any] = (lock or {}).get("discovered", {})
         self._discover = discover if not locked else None
         self.locked: dict[str, dict[str, Any]] = {}
-        self._tools: dict[str, list[state.Tool]] = {}
 
     def tools(self, unit: Unit, faults: Faults) -> list[tuple[state.Tool, list[Any]]]:
         """The tools of all discovered servers of a Tools manifest, each with the place of its server."""
@@ -38,6 +43,10 @@ class Discovered:
 
     def _of(self, name: str, server: dict[str, Any], faults: Faults) -> list[state.Tool]:
         spec, place = server["spec"], server["place"]
+        try:
+            defaults = msgspec.convert(spec, McpServer).defaults
+        except msgspec.ValidationError:
+            return []  # the entry's own faults are reported where tools are bound
         key = digest({k: v for k, v in spec.items() if k not in ("defaults", "discover")})
         known: dict[str, Any] | None = self.locked.get(name) or self._old.get(name)
         if known is None or known.get("spec") != key:
@@ -62,7 +71,7 @@ class Discovered:
         out = []
         entries: list[dict[str, Any]] = known["tools"]
         for entry in entries:
-            tool = discovered_tool(name, spec, entry)
+            tool = discovered_tool(name, defaults, entry)
             if isinstance(tool, str):
                 faults.add(
                     fault_at(
@@ -121,6 +130,20 @@ def outline_of(tool: state.Tool, place: list[Any]) -> dict[str, Any]:
         "mcp": [tool.run["mcp"]["server"], tool.run["mcp"]["tool"]] if tool.run else None,
         "place": place,
     }
+
+
+def with_references(tool: state.Tool, scope: Scope) -> state.Tool:
+    """The tool with references in its texts where a code span is a known name.
+
+    Its other words are the server's: nobody here can put them into code spans, so that bare names are no fault.
+    """
+
+    def linked(text: Text) -> Text:
+        written = "".join(part for part in text if isinstance(part, str))
+        return text_of(Passage("", written, lambda _: (0, 0)), scope, Faults())
+
+    docs = {place: linked(text) for place, text in tool.docs.items()}
+    return msgspec.structs.replace(tool, description=linked(tool.description), docs=docs)
 
 
 def plain(tool: state.Tool) -> dict[str, Any]:

@@ -7,8 +7,7 @@ a bundle, are kept as canonical JSON.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import orjson
@@ -16,25 +15,8 @@ import orjson
 from harnessctl.bundle.files import FORMAT
 from harnessctl.compile import load_skill
 from harnessctl.compile.discover import plain
+from harnessctl.compile.target import EncodedBundle, Target
 from harnessctl.storage import canonical_json, digest_bytes
-
-if TYPE_CHECKING:
-    from harnessctl.compile.passes import Target
-
-
-@dataclass(slots=True, frozen=True)
-class EncodedBundle:
-    """A bundle as it is written: see `bundle.files.Bundle`."""
-
-    name: str
-    version: str
-    digest: str
-    data: bytes
-
-    @property
-    def file_name(self) -> str:
-        """`<name>-<version>+<12 hex>.bundle.json`."""
-        return f"{self.name}-{self.version}+{self.digest[:12]}.bundle.json"
 
 
 def bundle_of(target: Target, digests: Mapping[str, str]) -> EncodedBundle:
@@ -51,7 +33,7 @@ def bundle_of(target: Target, digests: Mapping[str, str]) -> EncodedBundle:
             places |= bound.places
             code |= bound.code
             files |= bound.files
-            sources |= {p: d for p, d in bound.depends.items() if d is not None and not p.startswith("/")}
+            sources |= bound.embedded
     places |= {f"limits/{name}": [plan.file.path, *plan.document.place("limits", name)] for name in plan.spec.limits}
     hooks = _hooks(target)
     state = _object(

@@ -90,7 +90,7 @@ def read_index(root: Path) -> dict[str, Any] | None:
     faults = Faults()
     if [file.path for file in find_sources(root, faults).sources] != index["sources"] or faults.items:
         return None
-    if any((root / path).exists() for path in index["absent"]):
+    if any((root / path).exists() != present for path, present in index["exists"].items()):
         return None
     renewed = False
     for path, seen in index["files"].items():

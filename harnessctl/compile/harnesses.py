@@ -1,13 +1,15 @@
-"""Harnesses: which sources make one agent, its limits, its routes and the form of its replies."""
+"""Harnesses: which sources make one agent, its routes and the form of its replies."""
 
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from harnessctl.bundle import state
+import msgspec
+
 from harnessctl.compile.events import names_at
 from harnessctl.compile.scope import Scope, listed
 from harnessctl.compile.sources import header
@@ -15,31 +17,8 @@ from harnessctl.compile.unit import Bound
 from harnessctl.errors import Faults
 from harnessctl.manifests.load import Document
 from harnessctl.manifests.locate import SourceFile
-from harnessctl.manifests.schemas import convert
-from harnessctl.manifests.specs.base import Limit
-from harnessctl.manifests.specs.harness import DEFAULT_LIMITS, Harness
+from harnessctl.manifests.specs.harness import Harness
 from harnessctl.manifests.violations import did_you_mean
-
-#: Limits of the runtime that count things, with the least that makes sense.
-_WHOLE = {
-    "max_rounds": 1,
-    "max_turns": 1,
-    "max_parallel_tools": 1,
-    "max_repeats": 1,
-    "model_retries": 0,
-    "max_message_chars": 1,
-    "tool_result_max_chars": 1,
-}
-_UNITS = {
-    "max_rounds": "rounds",
-    "tool_timeout_s": "seconds",
-    "deadline_s": "seconds",
-    "max_turns": "turns",
-    "max_parallel_tools": "calls",
-    "max_message_chars": "codepoints",
-    "tool_result_max_chars": "codepoints",
-}
-
 
 #: What a state leaves out (see bundle.state).
 _STATE_DEFAULTS: dict[str, Any] = {
@@ -88,9 +67,31 @@ def bind(file: SourceFile, parsed: Document, scope: Scope, faults: Faults) -> Bo
 
 
 def plan(file: SourceFile, document: Document) -> Plan | None:
-    """The harness in a document; None when it does not fit its schema, which reading has reported."""
-    spec = convert(document, "Harness", Harness, Faults())
-    return None if spec is None else Plan(file, document, spec)
+    """The harness in a document. Where a field does not fit its schema, which reading has reported, the harness is
+    taken without it, so that everything else is still checked; None when `include` or `prompt` are such fields.
+    """
+    given: dict[str, Any] = document.value
+    least: dict[str, Any] = {
+        "apiVersion": "harnessctl/v1",
+        "kind": "Harness",
+        "name": "x",
+        "version": "0.0.0",
+        "include": {},
+        "prompt": "",
+    }
+    usable = {key: value for key, value in given.items() if _fits({**least, key: value})}
+    if "include" not in usable or "prompt" not in usable:
+        return None
+    name = {"name": re.sub(r"[^a-z0-9]+", "-", file.name.lower()).strip("-") or "x"}
+    return Plan(file, document, msgspec.convert({**least, **name, **usable}, Harness))
+
+
+def _fits(value: dict[str, Any]) -> bool:
+    try:
+        msgspec.convert(value, Harness)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def include(plan: Plan, files: Iterable[SourceFile], faults: Faults) -> None:
@@ -122,73 +123,6 @@ def include(plan: Plan, files: Iterable[SourceFile], faults: Faults) -> None:
                 )
             found.update(dict.fromkeys(matches))
         setattr(plan, into, list(found))
-
-
-def limits(plan: Plan, faults: Faults) -> dict[str, state.Limit]:
-    """Every effective limit, the runtime's own included; faults for values and ranges that make no sense."""
-    out = {name: state.Limit(value=value, unit=_UNITS.get(name)) for name, value in DEFAULT_LIMITS.items()}
-    for name, given in plan.spec.limits.items():
-        limit = given if isinstance(given, Limit) else Limit(value=given)
-        _check_limit(plan.document, name, limit, faults)
-        if name not in DEFAULT_LIMITS:
-            close = did_you_mean(name, DEFAULT_LIMITS, cutoff=0.85)
-            if close:
-                faults.add(
-                    plan.document.fault(
-                        "limit-name",
-                        f"`{name}` is no limit of the runtime, and close to one",
-                        "limits",
-                        name,
-                        key=True,
-                        got=name,
-                        hint=close,
-                        severity="warning",
-                    )
-                )
-        out[name] = state.Limit(value=limit.value, range=limit.range, unit=limit.unit or _UNITS.get(name))
-    return dict(sorted(out.items()))
-
-
-def _check_limit(document: Document, name: str, limit: Limit, faults: Faults) -> None:
-    at = ("limits", name)
-    if limit.range is not None and limit.range[0] > limit.range[1]:
-        faults.add(
-            document.fault(
-                "limit-range",
-                "the range is the wrong way round",
-                *at,
-                "range",
-                got=str(limit.range),
-                allowed="[least, most]",
-            )
-        )
-    elif limit.range is not None and not limit.range[0] <= limit.value <= limit.range[1]:
-        faults.add(
-            document.fault(
-                "limit-range",
-                f"the value of `{name}` is outside its range",
-                *at,
-                "value",
-                got=f"{limit.value:g}",
-                allowed=f"{limit.range[0]:g} to {limit.range[1]:g}",
-            )
-        )
-    least = _WHOLE.get(name)
-    for value in (limit.value, *(limit.range or [])):
-        if least is not None and (value != int(value) or value < least):
-            faults.add(
-                document.fault(
-                    "limit-range",
-                    f"`{name}` counts something",
-                    *at,
-                    got=f"{value:g}",
-                    allowed=f"whole numbers from {least}",
-                )
-            )
-        elif name in DEFAULT_LIMITS and least is None and value <= 0:
-            faults.add(
-                document.fault("limit-range", f"`{name}` is a time", *at, got=f"{value:g}", allowed="more than 0")
-            )
 
 
 def reply(plan: Plan, scope: Scope, faults: Faults) -> tuple[dict[str, Any], set[str]]:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harnessctl.compile.harnesses import Plan
 from harnessctl.compile.load_skill import LOAD_SKILL
 from harnessctl.compile.order import cycle_in, shown
 from harnessctl.compile.scope import listed
-from harnessctl.compile.unit import Bound, Unit, fault_at
+from harnessctl.compile.target import Target
+from harnessctl.compile.unit import Unit, fault_at
 from harnessctl.errors import Fault, Faults
 from harnessctl.manifests.specs.harness import DEFAULT_LIMITS
 from harnessctl.manifests.violations import did_you_mean
-
-if TYPE_CHECKING:
-    from harnessctl.compile.passes import Target
 
 
 def unique_harnesses(plans: Sequence[Plan], faults: Faults) -> None:
@@ -60,7 +58,7 @@ def check(target: Target, used_limits: set[str], faults: Faults) -> None:
     """Everything between the parts of one harness."""
     _duplicates(target, faults)
     _builtins(target, faults)
-    _enforced(target, faults)
+    enforced(target, faults)
     _unused_limits(target, used_limits, faults)
     _merged(target, faults)
 
@@ -139,7 +137,8 @@ def _builtins(target: Target, faults: Faults) -> None:
             )
 
 
-def _enforced(target: Target, faults: Faults) -> None:
+def enforced(target: Target, faults: Faults) -> None:
+    """The rules that hooks say they enforce are there."""
     for bound in target.bound["Hooks"]:
         for rule, path, line, col in bound.links.get("enforces", []):
             skill, _, rule_id = rule.partition("#")
@@ -175,7 +174,7 @@ def _enforced(target: Target, faults: Faults) -> None:
 def _unused_limits(target: Target, used: set[str], faults: Faults) -> None:
     assert target.plan is not None
     used = set(used)
-    for bound in _all(target):
+    for bound in target.all_bound:
         used.update(name for (name,) in bound.links.get("limit-used", []))
         used.update(number[1] for number in bound.links.get("limit-number", []))
     for name in target.plan.spec.limits:
@@ -196,7 +195,7 @@ def _unused_limits(target: Target, used: set[str], faults: Faults) -> None:
 def _merged(target: Target, faults: Faults) -> None:
     """One module name, one source: two manifests must not bring two modules of one name."""
     seen: dict[str, tuple[str, list[Any]]] = {}
-    for bound in _all(target):
+    for bound in target.all_bound:
         for name, source in bound.code.items():
             place = bound.places[f"code/{name}"]
             if name in seen and seen[name][0] != source:
@@ -224,9 +223,10 @@ def judges(targets: Sequence[Target], faults: Faults) -> None:
         assert target.plan is not None
         found = [need for bound in target.bound["Hooks"] for need in bound.links.get("judge", [])]
         edges[target.plan.spec.name] = [(by_name.get(name, name), place) for name, *place in found]
-    cycle = cycle_in({name: next((judge for judge, _ in found), None) for name, found in edges.items()})
+    cycle = cycle_in({name: [judge for judge, _ in found] for name, found in edges.items()})
     if cycle:
-        place = edges[cycle[0]][0][1]
+        following = (cycle[1:] + cycle)[0]
+        place = next(place for judge, place in edges[cycle[0]] if judge == following)
         faults.add(
             fault_at(
                 place,
@@ -242,7 +242,7 @@ def limit_numbers(targets: Sequence[Target], faults: Faults) -> None:
     """A number in the text that no harness has as the limit's value: a reader of the file would be misled."""
     values: dict[tuple[Any, ...], set[float]] = {}
     for target in targets:
-        for bound in _all(target):
+        for bound in target.all_bound:
             for path, limit, number, line, col in bound.links.get("limit-number", []):
                 if target.plan is not None and limit in target.limits:
                     values.setdefault((path, limit, number, line, col), set()).add(float(target.limits[limit].value))
@@ -284,7 +284,3 @@ def without_consequences(faults: Iterable[Fault], units: Iterable[Unit]) -> list
     """The faults without those that may come from a source that could not be read: its own fault comes first."""
     unread = {unit.file.kind for unit in units if not unit.outline}
     return [fault for fault in faults if unread.isdisjoint(_CONSEQUENCES.get(fault.code, ()))]
-
-
-def _all(target: Target) -> Iterable[Bound]:
-    return (bound for group in target.bound.values() for bound in group)

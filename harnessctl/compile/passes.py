@@ -10,34 +10,21 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from harnessctl.bundle import state
-from harnessctl.compile import emit as emission
 from harnessctl.compile import harnesses, links, load_skill
-from harnessctl.compile.discover import Discovered, outline_of
+from harnessctl.compile.discover import Discovered, outline_of, with_references
+from harnessctl.compile.emit import bundle_of
 from harnessctl.compile.harnesses import Plan
+from harnessctl.compile.limits import effective_limits
 from harnessctl.compile.scope import Scope
 from harnessctl.compile.shelf import Shelf
-from harnessctl.compile.unit import Bound, Unit, faults_of
+from harnessctl.compile.target import Offer, Target
+from harnessctl.compile.unit import Unit, faults_of
 from harnessctl.errors import Fault, Faults
 from harnessctl.manifests.locate import Project
 from harnessctl.manifests.specs.harness import DEFAULT_LIMITS
 from harnessctl.storage import digest_bytes
 
 KINDS = ("Skill", "Examples", "Tools", "Hooks", "PromptPipeline", "World")
-
-
-@dataclass(slots=True)
-class Target:
-    """One harness under way, or (`plan` is None) the sources that no harness includes, which are checked all the same."""
-
-    plan: Plan | None
-    units: dict[str, list[Unit]]
-    limits: dict[str, state.Limit]
-    scope: Scope
-    discovered: list[tuple[state.Tool, list[Any]]] = field(default_factory=list)
-    bound: dict[str, list[Bound]] = field(default_factory=dict)
-    reply: dict[str, Any] = field(default_factory=dict)
-    bundle: emission.EncodedBundle | None = None
 
 
 @dataclass(slots=True)
@@ -51,7 +38,7 @@ class Build:
     units: list[Unit] = field(default_factory=list)
     plans: list[Plan] = field(default_factory=list)
     targets: list[Target] = field(default_factory=list)
-    offered: dict[str, list[tuple[state.Tool, list[Any]]]] = field(default_factory=dict)
+    offered: dict[str, list[Offer]] = field(default_factory=dict)
 
     def of(self, kind: str, names: Iterable[str] | None = None) -> list[Unit]:
         """The units of a kind; those of the given names, in their order."""
@@ -119,7 +106,7 @@ def references(build: Build) -> None:
         }
         links.named_files(plan, build.units, build.faults)
         used.update(unit.file.path for group in units.values() for unit in group)
-        limits = harnesses.limits(plan, build.faults)
+        limits = effective_limits(plan, build.faults)
         values = {name: limit.value for name, limit in limits.items()}
         build.targets.append(Target(plan, units, limits, _scope(build, plan, units, values)))
     rest = {kind: [unit for unit in build.of(kind) if unit.file.path not in used] for kind in KINDS}
@@ -129,7 +116,8 @@ def references(build: Build) -> None:
         values |= {name: 1 for unit in build.of("Harness") for name in unit.outline.get("limits", [])}
         build.targets.append(Target(None, rest, {}, _scope(build, None, everything, values)))
     for target in build.targets:
-        target.discovered = [offer for unit in target.units["Tools"] for offer in build.offered[unit.file.name]]
+        offers = [offer for unit in target.units["Tools"] for offer in build.offered[unit.file.name]]
+        target.discovered = [(with_references(tool, target.scope), place) for tool, place in offers]
 
 
 def _scope(build: Build, plan: Plan | None, units: dict[str, list[Unit]], limits: dict[str, int | float]) -> Scope:
@@ -196,9 +184,11 @@ def hooks(build: Build) -> None:
 def link(build: Build) -> None:
     """What can only be seen when all parts of a harness are there."""
     for target in build.targets:
-        if target.plan is not None:
-            target.reply, used = harnesses.reply(target.plan, target.scope, build.faults)
-            links.check(target, used, build.faults)
+        if target.plan is None:
+            links.enforced(target, build.faults)
+            continue
+        target.reply, used = harnesses.reply(target.plan, target.scope, build.faults)
+        links.check(target, used, build.faults)
     links.judges([target for target in build.targets if target.plan is not None], build.faults)
     links.limit_numbers(build.targets, build.faults)
     build.faults.items = links.without_consequences(build.faults.items, build.units)
@@ -211,13 +201,13 @@ def emit(build: Build) -> None:
     digests = {unit.file.path: unit.digest for unit in build.units}
     for target in build.targets:
         if target.plan is not None:
-            target.bundle = emission.bundle_of(target, digests)
+            target.bundle = bundle_of(target, digests)
 
 
 def all_sources(build: Build) -> dict[str, str]:
     """path to SHA-256 of every source of the project and of every project file that is embedded."""
     found = {unit.file.path: unit.digest for unit in build.units}
     for target in build.targets:
-        for bound in (item for group in target.bound.values() for item in group):
-            found |= {p: d for p, d in bound.depends.items() if d is not None and not p.startswith("/")}
+        for bound in target.all_bound:
+            found |= bound.embedded
     return dict(sorted(found.items()))

@@ -196,10 +196,10 @@ def _remember(
     if any(fault.code == "command-not-found" for fault in warnings):
         return  # another machine, another PATH
     digests = {unit.file.path: unit.digest for unit in build.units} | written
-    absent: list[str] = []
-    for bound in (item for target in build.targets for group in target.bound.values() for item in group):
-        absent.extend(path for path, digest in bound.depends.items() if digest is None)
-        digests |= {path: digest for path, digest in bound.depends.items() if digest is not None}
+    exists: dict[str, bool] = {}
+    for bound in (item for target in build.targets for item in target.all_bound):
+        exists |= {path: digest == "" for path, digest in bound.depends.items() if not digest}
+        digests |= {path: digest for path, digest in bound.depends.items() if digest}
     files = {path: fresh.stat_of(root / path, digest) for path, digest in digests.items()}
     if None in files.values():
         return
@@ -209,7 +209,7 @@ def _remember(
             "key": fresh.compiler_key(),
             "sources": [file.path for file in project.sources],
             "files": files,
-            "absent": sorted(set(absent)),
+            "exists": dict(sorted(exists.items())),
             "bundles": [
                 {
                     "harness": b.harness,

@@ -223,12 +223,12 @@ def _items(document: Document, rules: list[Rule], faults: Faults, *at: PathPart)
 def _check_order(document: Document, faults: Faults) -> None:
     raw = [block for block in document.get("blocks", default=[]) if isinstance(block, dict)]
     ids = [block.get("id") for block in raw]
-    edges: dict[str, str | None] = {}
+    edges: dict[str, list[str]] = {}
     for n, block in enumerate(document.get("blocks", default=[])):
         after = block.get("after") if isinstance(block, dict) else None
         if not isinstance(after, str):
             continue
-        edges[str(block.get("id"))] = after
+        edges[str(block.get("id"))] = [after]
         if after not in ids:
             faults.add(
                 document.fault(
@@ -241,7 +241,7 @@ def _check_order(document: Document, faults: Faults) -> None:
                     allowed=listed(str(i) for i in ids),
                 )
             )
-        elif ids.index(after) > ids.index(block.get("id")) and edges.get(after) != block.get("id"):
+        elif ids.index(after) > ids.index(block.get("id")) and edges.get(after) != [block.get("id")]:
             faults.add(
                 document.fault(
                     "block-order",

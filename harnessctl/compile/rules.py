@@ -75,7 +75,7 @@ def bind_rules(rules: Sequence[RuleInput], scope: Scope, faults: Faults) -> tupl
             )
         )
     for edge in ("after", "requires"):
-        cycle = cycle_in({rule.id: rule.values.get(edge) for rule in rules})
+        cycle = cycle_in({rule.id: [rule.values[edge]] for rule in rules if edge in rule.values})
         if cycle:
             first = ids[cycle[0]]
             faults.add(

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import msgspec
-
 from harnessctl.bundle import state
 from harnessctl.compile import json_schemas
 from harnessctl.compile.runs import ENVIRONMENT, secret_fault
 from harnessctl.errors import Faults
 from harnessctl.manifests.load import Document
-from harnessctl.manifests.specs.tools import McpServer
+from harnessctl.manifests.specs.tools import McpDefaults, McpServer
 
 _SECRET_NAME = re.compile(r"(^|_)(TOKEN|SECRET|PASSWORD|PASSWD|KEY|CREDENTIALS?|AUTHORIZATION|COOKIE)$", re.I)
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
@@ -56,10 +54,10 @@ def check_server(document: Document, name: str, server: McpServer, faults: Fault
                 faults.add(secret_fault(document, key, *at, field, key))
 
 
-def discovered_tool(server: str, spec: dict[str, Any], found: dict[str, Any]) -> state.Tool | str:
+def discovered_tool(server: str, defaults: McpDefaults, found: dict[str, Any]) -> state.Tool | str:
     """The tool that a server lists as `found` ({name, description, inputSchema}), or why it cannot be used.
 
-    `spec` is the server's entry of mcpServers; its `defaults` give group and effect.
+    `defaults` are those of the server's entry.
     """
     name = found.get("name")
     if not isinstance(name, str) or not _IDENTIFIER.fullmatch(name):
@@ -72,7 +70,6 @@ def discovered_tool(server: str, spec: dict[str, Any], found: dict[str, Any]) ->
         return f"its parameters are not a JSON Schema: {faults.items[0].got if faults.items else schema}"
     if rewritten.schema.get("type", "object") != "object":
         return "its parameters are not an object"
-    defaults = msgspec.convert(spec, McpServer).defaults
     return state.Tool(
         name=name,
         description=[str(found.get("description") or name)[:MAX_DESCRIPTION]],

@@ -39,14 +39,18 @@ class Shelf:
 
     def is_current(self, depends: dict[str, str | None]) -> bool:
         """Whether the files that a source needed are as they were."""
-        return all(self._digest(path) == digest for path, digest in depends.items())
+        for path, digest in depends.items():
+            if not digest:
+                if (self.root / path).exists() != (digest == ""):
+                    return False
+            elif self._digest(path) != digest:
+                return False
+        return True
 
     def _digest(self, path: str) -> str | None:
         if path not in self._digests:
             try:
                 self._digests[path] = digest_bytes((self.root / path).read_bytes())
-            except IsADirectoryError:
-                self._digests[path] = "folder"
             except OSError:
                 self._digests[path] = None
         return self._digests[path]

@@ -42,7 +42,7 @@ def header(
                 "the file is not a manifest",
                 "nothing" if document.value is None else type(document.value).__name__,
                 "a mapping",
-                f"begin with\napiVersion: harnessctl/v1\nkind: {kind}".replace("\n", " / "),
+                f"begin with the lines: apiVersion: harnessctl/v1 / kind: {kind}",
             )
         )
         return None

@@ -17,7 +17,8 @@ from harnessctl.compile.scope import Scope
 from harnessctl.errors import Fault, Faults, Severity
 from harnessctl.manifests.locate import SourceFile
 
-#: path of a file that was read besides the source, to its SHA-256; None: it must not exist.
+#: Path of a file that was looked for besides the source, to its SHA-256; "": it is there, whatever is in it; None: it
+#: is not there.
 Depends = dict[str, str | None]
 
 
@@ -35,6 +36,11 @@ class Bound(msgspec.Struct, kw_only=True):
     code: dict[str, str] = {}
     files: dict[str, str] = {}
     depends: Depends = {}
+
+    @property
+    def embedded(self) -> dict[str, str]:
+        """Path to SHA-256 of the project's files that went into this."""
+        return {path: digest for path, digest in self.depends.items() if digest and not path.startswith("/")}
 
     def need(self, link: str, *what: Any) -> None:
         """Note something for the link pass."""

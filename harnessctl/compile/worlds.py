@@ -64,7 +64,9 @@ def bind(file: SourceFile, parsed: Document, scope: Scope, faults: Faults) -> Bo
                     allowed="a path inside the project",
                 )
             )
-        elif not where.is_file():
+        elif where.is_file():
+            bound.depends[path] = ""
+        else:
             faults.add(
                 parsed.fault(
                     "world-file",

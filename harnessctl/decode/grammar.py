@@ -124,12 +124,16 @@ class Grammars:
         self._built: OrderedDict[bytes, LLMatcher | None] = OrderedDict()
 
     def constraint(
-        self, tools: Sequence[dict[str, Any]], choice: ToolChoice = "auto", reply_schema: dict[str, Any] | None = None
+        self, tools: Sequence[dict[str, Any]], choice: str = "auto", reply_schema: dict[str, Any] | None = None
     ) -> Constraint | None:
-        """A fresh constraint; None where anything may be said. ModelError names the tool whose schema cannot be kept."""
+        """A fresh constraint; None where anything may be said. A tool's name as `choice` asks for one call of it. ModelError names the tool whose schema cannot be kept."""
         key = orjson.dumps([tools, choice, reply_schema])
         if key not in self._built:
-            grammar = reply_grammar(tools, choice, reply_schema, reasoning=self._reasoning, max_calls=self._max_calls)
+            max_calls = self._max_calls
+            if choice not in ("auto", "none", "required"):
+                tools = [tool for tool in tools if tool["function"]["name"] == choice]
+                choice, max_calls = "required", 1
+            grammar = reply_grammar(tools, choice, reply_schema, reasoning=self._reasoning, max_calls=max_calls)
             self._built[key] = self._build(grammar, tools, reply_schema)
             if len(self._built) > KEPT_GRAMMARS:
                 self._built.popitem(last=False)

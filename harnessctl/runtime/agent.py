@@ -38,7 +38,7 @@ from harnessctl.runtime.loop import Loop, loop_state
 from harnessctl.runtime.model_call import ModelCaller
 from harnessctl.runtime.notices import Notices
 from harnessctl.runtime.prompt import PromptError
-from harnessctl.runtime.protocols import Model, Sampling, ToolContext, World
+from harnessctl.runtime.protocols import Model, Sampling, World
 from harnessctl.runtime.request import RequestRun
 from harnessctl.runtime.round import Rounds
 from harnessctl.runtime.scene import Scene, SessionState
@@ -71,6 +71,7 @@ class Agent:
         sampling: Sampling | None = None,
         loop: Loop = "harness",
         seed: int = 0,
+        insist: bool = False,
         sessions: SessionStore | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -101,8 +102,11 @@ class Agent:
             hooks,
             notices,
             self._clock,
+            insist=insist,
         )
-        self._recorded_sampling: dict[str, Any] = msgspec.to_builtins(self._sampling)
+        self._recorded_sampling: dict[str, Any] = msgspec.to_builtins(self._sampling) | (
+            {"insist": True} if insist else {}
+        )
         self._seeds = {"agent": seed} | ({} if self._sampling.seed is None else {"sampling": self._sampling.seed})
         self._has_input = hooks.has("input")
         self._has_end = hooks.has("end")
@@ -121,13 +125,15 @@ class Agent:
         env: Mapping[str, str] | None = None,
         sampling: Sampling | None = None,
         seed: int = 0,
+        insist: bool = False,
         sessions: SessionStore | None = None,
         clock: Clock | None = None,
     ) -> Self:
         """An agent with its tools connected and its hooks loaded; close it with `aclose` or `async with`.
 
         `limits` replaces effective limits by name, in the texts that cite them too. `simulate` runs the tools'
-        sandboxed replicas. `env` is where tools read `${NAME}` from, by default the process's environment.
+        sandboxed replicas. `env` is where tools read `${NAME}` from, by default the process's environment. `insist` makes a model
+        load a skill, until a Reply Skill is loaded, where the harness requires one: for models that would not by themselves.
         """
         state = loop_state(bundle, loop, limits)
         surface = SurfaceView(state)
@@ -146,6 +152,7 @@ class Agent:
                 sampling=sampling,
                 loop=loop,
                 seed=seed,
+                insist=insist,
                 sessions=sessions,
                 clock=clock,
             )
@@ -256,13 +263,6 @@ class Agent:
             return Ending("hook_blocked", error=error.message)
         if told:
             run.messages.append({"role": "user", "content": told})
-        run.tool_context = ToolContext(
-            context=scene.context,
-            session=scene.session.tools,
-            world=self._world,
-            limits=scene.limits,
-            deadline=scene.deadline,
-        )
         return await self._rounds.run(run)
 
     def _record(self, run: RequestRun, ending: Ending) -> Trajectory:

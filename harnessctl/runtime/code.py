@@ -22,6 +22,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from harnessctl.errors import HarnessctlError, ToolError
+from harnessctl.runtime.foreign import is_interrupt, said
 from harnessctl.storage import digest
 
 _TARGET = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
@@ -84,12 +85,14 @@ class Code:
                     f"there is no module `{name}`, neither in the bundle nor installed", "compile the harness again"
                 ) from error
             raise _LoadError(self._broken(name, error)) from error
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             # A module runs any code when it is imported; whatever that raises is the module's fault, not ours.
+            if is_interrupt(error):
+                raise
             raise _LoadError(self._broken(name, error)) from error
 
     def _broken(self, name: str, error: BaseException) -> str:
-        text = f"{type(error).__name__}: {error}".replace(f"{self._library.root}.", "")
+        text = f"{type(error).__name__}: {said(error)}".replace(f"{self._library.root}.", "")
         return f"module `{name}` fails when it is imported: {text}{place(error)}"
 
 

@@ -6,7 +6,6 @@ was begun has a ModelCall, a cancelled one too.
 
 from __future__ import annotations
 
-import asyncio
 import zlib
 
 import msgspec
@@ -15,6 +14,7 @@ from harnessctl.errors import ModelError
 from harnessctl.records.trajectory import ModelCall
 from harnessctl.runtime.clock import Clock
 from harnessctl.runtime.ending import Ending
+from harnessctl.runtime.foreign import must_pass, said
 from harnessctl.runtime.protocols import Model, ModelReply, ModelRequest, Sampling
 from harnessctl.runtime.reasoning import split_reasoning
 from harnessctl.runtime.request import RequestRun
@@ -43,11 +43,15 @@ class ModelCaller:
         state = surface.state
         self._model = model
         self._tools = surface.tools
+        self._load_skill = surface.tool_name(surface.load_skill.name) if surface.load_skill else None
         self._reply_schema = (state.reply_schema or {}) if state.reply_format == "json" else None
         self._clock = clock
 
-    async def call(self, run: RequestRun) -> ModelReply | Ending:
-        """The next answer, with its reasoning apart from its content; an Ending when there is none to be had."""
+    async def call(self, run: RequestRun, *, insist: bool = False) -> ModelReply | Ending:
+        """The next answer, with its reasoning apart from its content; an Ending when there is none to be had.
+
+        `insist`: the answer must be a call of the tool that loads skills.
+        """
         scene, monotonic = run.scene, self._clock.monotonic
         now = monotonic()
         call = ModelCall(round=scene.round, seen=len(run.messages), started_s=now - scene.started, ended_s=0.0)
@@ -65,6 +69,7 @@ class ModelCaller:
             prefix_messages=run.paths.prefix_messages,
             cache_key=run.prompt_digest or "",
             stable=1 if run.system else 0,
+            tool_choice=self._load_skill if insist and self._load_skill else "auto",
             reply_schema=self._reply_schema,
         )
         try:
@@ -77,11 +82,11 @@ class ModelCaller:
                     if ending is not None:
                         call.error = ending.error
                         return ending
-        except asyncio.CancelledError:
-            call.error = "cut off"
-            raise
-        except Exception as error:  # a model that breaks its Protocol ends this request and no other
-            call.error = f"{type(error).__name__}: {error}"
+        except BaseException as error:  # a model that breaks its Protocol ends this request and no other
+            if must_pass(error):
+                call.error = "cut off"
+                raise
+            call.error = f"{type(error).__name__}: {said(error)}"
             return Ending("model_error", error=call.error)
         finally:
             call.ended_s = monotonic() - scene.started

@@ -6,7 +6,7 @@ The runtime knows no model and no world by name; anything that fits these Protoc
 from __future__ import annotations
 
 import sqlite3
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -39,8 +39,8 @@ class ModelRequest(msgspec.Struct, kw_only=True):
     `prefix_ids` are the ids of `messages[:prefix_messages]` as an earlier call returned them: a model that works on
     ids appends to them and never renders those messages again. `cache_key` is equal for requests that share
     `messages[:stable]` and `tools`, so that their encoded form may be kept. `deadline` is on time.monotonic().
-    `tool_choice` and `reply_schema` (a text reply must be JSON that fits it) are kept by models that decode under a
-    grammar.
+    `tool_choice` is `auto`, `none`, `required`, or the surface name of the one tool that must be called. It and
+    `reply_schema` (a text reply must be JSON that fits it) are kept by models that decode under a grammar.
     """
 
     messages: list[dict[str, Any]]
@@ -51,7 +51,7 @@ class ModelRequest(msgspec.Struct, kw_only=True):
     prefix_messages: int = 0
     cache_key: str = ""
     stable: int = 0
-    tool_choice: Literal["auto", "none", "required"] = "auto"
+    tool_choice: str = "auto"
     reply_schema: dict[str, Any] | None = None
 
 

@@ -21,7 +21,10 @@ class RepeatDetector:
 
     def repeats(self, name: str, arguments: dict[str, Any] | str) -> bool:
         """Count a call; true when it is the `limit`-th identical one, which is then not to be run."""
-        key = (name, orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS))
+        if isinstance(arguments, str):
+            key = (name, arguments.encode("utf-8", "surrogatepass"))
+        else:
+            key = (name, orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS))
         count = self._counts[key] = self._counts.get(key, 0) + 1
         return count >= self._limit
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import jsonschema_rs
-import orjson
 
 from harnessctl.bundle.state import HarnessState
 from harnessctl.errors import BundleError
+from harnessctl.runtime.model_json import read_json
 
 _FENCED = re.compile(r"\A```[A-Za-z]*\s*\n(.*?)\n?\s*```\Z", re.DOTALL)
 
@@ -35,10 +35,9 @@ class ReplyForm:
         fenced = _FENCED.match(text)
         if fenced:
             text = fenced[1].strip()
-        try:
-            value = orjson.loads(text)
-        except orjson.JSONDecodeError as error:
-            return text, str(error)
+        value, cause = read_json(text)
+        if cause:
+            return text, cause
         if self._validator is not None and not self._validator.is_valid(value):
             faults = [
                 f"/{'/'.join(map(str, error.instance_path))}: {error.message}"

@@ -20,7 +20,7 @@ from harnessctl.runtime.protocols import ModelReply
 from harnessctl.runtime.reply import ReplyForm
 from harnessctl.runtime.request import RequestRun
 from harnessctl.runtime.route import Router
-from harnessctl.runtime.scene import PASS, Verdict
+from harnessctl.runtime.scene import PASS, Scene, Verdict
 from harnessctl.runtime.surface import SurfaceView
 from harnessctl.runtime.tool_calls import ToolCaller
 from harnessctl.runtime.written import CallReader
@@ -37,6 +37,8 @@ class Rounds:
         hooks: HookSet,
         notices: Notices,
         clock: Clock,
+        *,
+        insist: bool = False,
     ) -> None:
         state = surface.state
         self._models = models
@@ -49,6 +51,7 @@ class Rounds:
         self._router = Router(state)
         self._max_rounds = int(surface.limits["max_rounds"])
         self._needs_skill = state.require_skill == "reply" and any(s.kind == "reply" for s in state.skills)
+        self._insist = insist and self._needs_skill
         self._has_pre = hooks.has("pre_model")
         self._has_post = hooks.has("post_model")
         self._has_stop = hooks.has("stop")
@@ -71,7 +74,7 @@ class Rounds:
                 run.messages.append(_told(verdict))
             elif verdict is not PASS and (ending := ending_of(verdict, "pre_model")) is not None:
                 return ending
-        answer = await self._models.call(run)
+        answer = await self._models.call(run, insist=self._insist and not _has_reply_skill(scene))
         if isinstance(answer, Ending):
             return answer
         calls: list[PendingCall] = []
@@ -98,7 +101,7 @@ class Rounds:
         if not scene.output.strip():
             run.messages.append({"role": "user", "content": EMPTY_MESSAGE})
             return None
-        if self._needs_skill and not any(skill.kind == "reply" for skill in scene.skills):
+        if self._needs_skill and not _has_reply_skill(scene):
             run.messages.append({"role": "user", "content": self._notices.need_skill})
             return None
         reply, fault = self._form.check(scene.output)
@@ -136,6 +139,10 @@ class Rounds:
         if verdict.action == "retry":
             run.messages.append(_told(verdict))
         return verdict
+
+
+def _has_reply_skill(scene: Scene) -> bool:
+    return any(skill.kind == "reply" for skill in scene.skills)
 
 
 def _told(verdict: Verdict) -> dict[str, Any]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from harnessctl.bundle.state import Tool
+from harnessctl.runtime.model_json import read_json
 from harnessctl.runtime.notices import Notices
 from harnessctl.runtime.pending import PendingCall
 from harnessctl.runtime.protocols import ModelToolCall
@@ -66,10 +65,9 @@ class CallReader:
 
 def _object(text: str) -> tuple[dict[str, Any], str]:
     """(the JSON object in `text`, why there is none)."""
-    try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        return {}, str(error)
+    value, cause = read_json(text)
+    if cause:
+        return {}, cause
     return (value, "") if isinstance(value, dict) else ({}, f"it is {_kind(value)}")
 
 

@@ -294,7 +294,7 @@ def test_prompts(faults: Faults, old: str, new: str, place: str, expected: str) 
     found = faults({PROMPT: (old, new)})
     matching = [fault for fault in found if expected in fault]
     assert matching and place in matching[0], found
-    if "skills: {type" not in new and "__class__" not in new and "id: role" != new:
+    if "skills: {type" not in new and "__class__" not in new and new != "id: role":
         assert len(found) == 1, found
 
 
@@ -401,7 +401,7 @@ def test_all_faults_of_all_sources_come_at_once(faults: Faults) -> None:
 
 def test_a_source_that_cannot_be_read_does_not_make_its_names_unknown(faults: Faults) -> None:
     expect(faults({TOOLS: ("kind: Tools", "kind: Tools\n  x: 1")}), "catalog.yaml:3:4: error[yaml-colon]")
-    expect(faults({HARNESS: ("kind: Harness", "kind: 'Harness")}), "harness.yaml:2:7: error[yaml-quote]")
+    expect(faults({HARNESS: ("kind: Harness", "kind: [Harness")}), "harness.yaml:2:7: error[yaml-bracket]")
 
 
 def test_sources_that_no_harness_includes_are_checked_too(faults: Faults) -> None:
@@ -414,6 +414,18 @@ def test_sources_that_no_harness_includes_are_checked_too(faults: Faults) -> Non
     expect(found, "skills/upsell/SKILL.md:6:6: error[ref-bare]")
 
 
+def test_a_harness_with_a_wrong_field_is_checked_without_it(faults: Faults) -> None:
+    found = faults(
+        {HARNESS: ("require_skill: reply", "require_skil: reply"), HOOKS: ("[item-qa#lookup]", "[item-qa#look]")}
+    )
+    expect(found, "harness.yaml:14:1: error[schema-unknown-field]", "guards.yaml:9:16: error[rule-unknown]")
+
+
 def test_a_broken_harness_does_not_hide_the_rest(faults: Faults) -> None:
+    found = faults({HARNESS: ("prompt: main", "prompt: [main]"), HOOKS: ("[item-qa#lookup]", "[item-qa#look]")})
+    expect(found, "harness.yaml:9:9: error[schema-type]", "guards.yaml:9:16: error[rule-unknown]")
+
+
+def test_a_wrong_version_does_not_hide_the_rest(faults: Faults) -> None:
     found = faults({HARNESS: ("version: 1.0.0", "version: 1"), SKILL: ("Call `get_product`", "Call get_product")})
     expect(found, "harness.yaml:4:10: error[schema-type]", "skills/item-qa/SKILL.md:10:8: error[ref-bare]")

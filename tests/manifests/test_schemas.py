@@ -83,7 +83,7 @@ hooks:
         (
             f"name: x\ndescription: {'x' * 5000}",
             "2:14: error[schema-length]: `description` is too long; got 5000 characters; allowed at most 1024",
-        ),  # fmt: skip
+        ),
         ("name: x\ndescription: x\nmetadata: {version: 1.2}", 'hint: put it in quotes: "1.2"'),
         ("name: x\ndescription: x\nallowed-tools: [a, b]", "hint: write one text: a b"),
         ("name: x\ndescription: x\nversion: 1.0.0", 'hint: it stands under metadata: metadata: {version: "1.0.0"}'),

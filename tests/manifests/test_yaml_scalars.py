@@ -89,7 +89,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(JSON)
 def test_a_document_written_by_ruamel_is_read_back(value: Any) -> None:
     from io import StringIO

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from harnessctl.errors import HookError
 from harnessctl.runtime.code import place
+from harnessctl.runtime.foreign import must_pass, said
 from harnessctl.runtime.tools.timing import Expired, finish_within
 
 MAX_ERROR_CHARS = 300
@@ -33,19 +34,17 @@ async def within(coroutine: Coroutine[Any, Any, T], deadline: float) -> T:
         raise HookError("it timed out") from error
     except HookError:
         raise
-    except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-        raise HookError(f"it raised {describe(error)}") from error
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         # A hook's code may raise anything; exit() in it must not end the process.
-        raise HookError(describe(error)) from error
+        if must_pass(error):
+            raise
+        made_up = "it raised " if isinstance(error, asyncio.CancelledError) else ""
+        raise HookError(made_up + describe(error)) from error
 
 
 def describe(error: BaseException) -> str:
     """Type, text and the line that `error` came through last: of the bundle's code, or else of any."""
-    text = str(error)[:MAX_ERROR_CHARS]
+    text = said(error)[:MAX_ERROR_CHARS]
     where = place(error)
     if not where and (frames := traceback.extract_tb(error.__traceback__)):
         where = f" ({frames[-1].filename}, line {frames[-1].lineno})"

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from harnessctl.runtime.protocols import ModelRequest, Sampling
+from harnessctl.runtime.protocols import ModelRequest
 
 _REASONING = "reasoning_content"
 
@@ -28,7 +28,7 @@ def body_document(
     document: dict[str, Any] = {"model": model, "messages": messages}
     if request.tools:
         document["tools"] = request.tools
-    return document | _rest(request.sampling, fixed)
+    return document | _rest(request, fixed)
 
 
 def _without_reasoning(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -38,9 +38,14 @@ def _without_reasoning(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _rest(sampling: Sampling, fixed: Mapping[str, Any]) -> dict[str, Any]:
+def _rest(request: ModelRequest, fixed: Mapping[str, Any]) -> dict[str, Any]:
     """Every key after model, messages and tools."""
+    sampling = request.sampling
     rest: dict[str, Any] = {}
+    if request.tools and request.tool_choice != "auto":
+        choice = request.tool_choice
+        is_name = choice not in ("none", "required")
+        rest["tool_choice"] = {"type": "function", "function": {"name": choice}} if is_name else choice
     if sampling.temperature is not None:
         rest["temperature"] = sampling.temperature
     if sampling.top_p is not None:
@@ -76,7 +81,7 @@ class BodyEncoder:
         """The body of `request`; orjson.JSONEncodeError (a TypeError) when a message holds what JSON cannot."""
         stable, tools = self._shared_parts(request)
         fresh = self._messages(request.messages[request.stable :])
-        rest = orjson.dumps(_rest(request.sampling, self._fixed))[1:]
+        rest = orjson.dumps(_rest(request, self._fixed))[1:]
         return b"".join(
             (
                 self._head,

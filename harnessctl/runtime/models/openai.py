@@ -28,7 +28,7 @@ from harnessctl.runtime.models.failure import (
     unreadable,
 )
 from harnessctl.runtime.models.sse import EventSplitter
-from harnessctl.runtime.models.wire import Completion, ReplyDraft, decode_completion
+from harnessctl.runtime.models.wire import Completion, ReplyDraft, decode_completion, whole_reply
 from harnessctl.runtime.protocols import ModelReply, ModelRequest
 
 #: Bodies above this size are handed to aiohttp as a file, which it sends in pieces.
@@ -124,13 +124,12 @@ class OpenAIModel:
                 return await self._read_stream(response, request, started)
             answer = await self._read(response, limit=self.endpoint.max_response_bytes)
         completion = self._decode(answer)
-        if not completion.choices or completion.choices[0].message is None:
+        choice = completion.choices[0] if completion.choices else None
+        if choice is None or choice.message is None:
             raise unreadable(
                 self._target.shown, answer, "`choices[0].message` is missing", secrets=self._target.secrets
             )
-        draft = ReplyDraft()
-        draft.add(completion)
-        return draft.finish(request, ttft_s=None)
+        return whole_reply(completion, choice, choice.message, request)
 
     async def _read(self, response: aiohttp.ClientResponse, *, limit: int, cut: bool = False) -> bytes:
         """The body; ModelError when it is longer than `limit`, or only its beginning where `cut`."""

@@ -39,6 +39,13 @@ class Call(msgspec.Struct):
     id: str | None = None
     function: Function | None = None
 
+    def whole(self) -> ModelToolCall:
+        """The call, where it is not a delta."""
+        function = self.function
+        if function is None:
+            return ModelToolCall(self.id or "", "", "")
+        return ModelToolCall(self.id or "", function.name or "", function.arguments_text())
+
 
 class Part(msgspec.Struct):
     """A part of a content list; parts of other kinds have no text."""
@@ -108,26 +115,18 @@ def made_up_id(request: ModelRequest, index: int) -> str:
     return f"call_{len(request.messages)}_{index}"
 
 
-class _CallDraft:
-    """A call under way: its arguments arrive in pieces."""
-
-    __slots__ = ("arguments", "id", "index", "name")
-
-    def __init__(self, index: int) -> None:
-        self.index = index
-        self.id = ""
-        self.name = ""
-        self.arguments: list[str] = []
-
-    def add(self, call: Call) -> None:
-        if call.id:
-            self.id = call.id
-        function = call.function
-        if function is None:
-            return
-        if function.name and function.name != self.name:  # some endpoints repeat the whole name in every delta
-            self.name += function.name
-        self.arguments.append(function.arguments_text())
+def whole_reply(completion: Completion, choice: Choice, message: Message, request: ModelRequest) -> ModelReply:
+    """The reply that a whole answer is; empty text is null. `message` is the one of `choice`."""
+    return ModelReply(
+        content=_content_text(message) or message.refusal or None,
+        tool_calls=_tool_calls([call.whole() for call in message.tool_calls or ()], request),
+        reasoning=message.reasoning_content or message.reasoning or None,
+        finish_reason=choice.finish_reason,
+        usage=_usage(completion.usage),
+        prompt_ids=completion.prompt_token_ids,
+        completion_ids=choice.token_ids,
+        logprobs=_logprobs(choice),
+    )
 
 
 class ReplyDraft:
@@ -146,17 +145,32 @@ class ReplyDraft:
         self._ids: list[int] | None = None
         self._logprobs: list[float] | None = None
 
-    def add(self, completion: Completion) -> bool:
-        """Take a whole answer or one event in; true when it brought text, reasoning or a part of a call."""
-        if completion.usage is not None:
-            self._usage = completion.usage
-        if completion.prompt_token_ids is not None:
-            self._prompt_ids = completion.prompt_token_ids
+    def add(self, event: Completion) -> bool:
+        """Take one event in; true when it brought text, reasoning or a part of a call."""
+        if event.usage is not None:
+            self._usage = event.usage
+        if event.prompt_token_ids is not None:
+            self._prompt_ids = event.prompt_token_ids
         brought = False
-        for choice in completion.choices or ():
+        for choice in event.choices or ():
             if choice.index == 0:
                 brought = self._add_choice(choice) or brought
         return brought
+
+    def finish(self, request: ModelRequest, *, ttft_s: float | None) -> ModelReply:
+        """The reply; empty text is null. Ids and log-probabilities are passed on as they came, paired or not."""
+        calls = sorted(self._calls, key=lambda call: call.index) if len(self._calls) > 1 else self._calls
+        return ModelReply(
+            content="".join(self._content) or "".join(self._refusal) or None,
+            tool_calls=_tool_calls([ModelToolCall(c.id, c.name, "".join(c.arguments)) for c in calls], request),
+            reasoning="".join(self._reasoning) or None,
+            finish_reason=self._finish_reason,
+            usage=_usage(self._usage),
+            ttft_s=ttft_s,
+            prompt_ids=self._prompt_ids,
+            completion_ids=self._ids,
+            logprobs=self._logprobs,
+        )
 
     def _add_choice(self, choice: Choice) -> bool:
         if choice.finish_reason is not None:
@@ -164,71 +178,87 @@ class ReplyDraft:
             self.finished = True
         if choice.token_ids is not None:
             self._ids = (self._ids or []) + choice.token_ids
-        if choice.logprobs is not None and choice.logprobs.content is not None:
-            self._logprobs = (self._logprobs or []) + [token.logprob for token in choice.logprobs.content]
-        if choice.message is not None:
-            return self._add_message(choice.message, whole=True)
-        return choice.delta is not None and self._add_message(choice.delta, whole=False)
+        logprobs = _logprobs(choice)
+        if logprobs is not None:
+            self._logprobs = (self._logprobs or []) + logprobs
+        delta = choice.delta if choice.delta is not None else choice.message
+        return delta is not None and self._add_delta(delta)
 
-    def _add_message(self, message: Message, *, whole: bool) -> bool:
-        content = message.content
-        if isinstance(content, list):
-            content = "".join(part.text or "" for part in content)
-        reasoning = message.reasoning_content or message.reasoning
+    def _add_delta(self, delta: Message) -> bool:
+        content = _content_text(delta)
+        reasoning = delta.reasoning_content or delta.reasoning
         if content:
             self._content.append(content)
         if reasoning:
             self._reasoning.append(reasoning)
-        if message.refusal:
-            self._refusal.append(message.refusal)
-        for call in message.tool_calls or ():
-            self._call_of(call, whole=whole).add(call)
-        return bool(content or reasoning or message.refusal or message.tool_calls)
+        if delta.refusal:
+            self._refusal.append(delta.refusal)
+        for call in delta.tool_calls or ():
+            self._call_of(call).add(call)
+        return bool(content or reasoning or delta.refusal or delta.tool_calls)
 
-    def _call_of(self, call: Call, *, whole: bool) -> _CallDraft:
-        """The draft that `call` belongs to. In a whole answer each call is its own.
+    def _call_of(self, call: Call) -> _CallDraft:
+        """The draft that a delta belongs to: the one at its index.
 
-        A delta goes to the call at its index. Some endpoints give every parallel call index 0: an id that differs
-        begins a new call where a name comes with it. Without an index an id or a name begins a new call, and
-        anything else goes to the latest.
+        Some endpoints give every parallel call index 0: an id that differs begins a new call where a name comes with
+        it. Without an index an id or a name begins a new call, and anything else goes to the latest.
         """
-        if not whole:
-            begins = bool(call.id or (call.function is not None and call.function.name))
-            if call.index is None:
-                known = None if begins or not self._calls else self._calls[-1]
-            else:
-                known = self._open.get(call.index)
-                named = call.function is not None and bool(call.function.name)
-                if known is not None and call.id and known.id and call.id != known.id and named:
-                    known = None
-            if known is not None:
-                return known
-        draft = _CallDraft(len(self._calls) if call.index is None or whole else call.index)
+        named = call.function is not None and bool(call.function.name)
+        if call.index is None:
+            known = None if call.id or named or not self._calls else self._calls[-1]
+        else:
+            known = self._open.get(call.index)
+            if known is not None and call.id and known.id and call.id != known.id and named:
+                known = None
+        if known is not None:
+            return known
+        draft = _CallDraft(len(self._calls) if call.index is None else call.index)
         self._calls.append(draft)
         self._open[draft.index] = draft
         return draft
 
-    def finish(self, request: ModelRequest, *, ttft_s: float | None) -> ModelReply:
-        """The reply; empty text is null. Ids and log-probabilities are passed on as they came, paired or not."""
-        usage = self._usage
-        return ModelReply(
-            content="".join(self._content) or "".join(self._refusal) or None,
-            tool_calls=self._tool_calls(request),
-            reasoning="".join(self._reasoning) or None,
-            finish_reason=self._finish_reason,
-            usage=Usage() if usage is None else Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0),
-            ttft_s=ttft_s,
-            prompt_ids=self._prompt_ids,
-            completion_ids=self._ids,
-            logprobs=self._logprobs,
-        )
 
-    def _tool_calls(self, request: ModelRequest) -> list[ModelToolCall]:
-        """The calls in order of index; an id that is missing or used twice is made up."""
-        calls: list[ModelToolCall] = []
-        seen: set[str] = set()
-        for position, draft in enumerate(sorted(self._calls, key=lambda call: call.index)):
-            name = draft.id if draft.id and draft.id not in seen else made_up_id(request, position)
-            seen.add(name)
-            calls.append(ModelToolCall(name, draft.name, "".join(draft.arguments)))
-        return calls
+class _CallDraft:
+    """A call under way: its arguments arrive in pieces."""
+
+    __slots__ = ("arguments", "id", "index", "name")
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.id = ""
+        self.name = ""
+        self.arguments: list[str] = []
+
+    def add(self, call: Call) -> None:
+        if call.id:
+            self.id = call.id
+        if call.function is not None:
+            name = call.function.name
+            if name and name != self.name:  # some endpoints repeat the whole name in every delta
+                self.name += name
+            self.arguments.append(call.function.arguments_text())
+
+
+def _content_text(message: Message) -> str | None:
+    content = message.content
+    return "".join(part.text or "" for part in content) if isinstance(content, list) else content
+
+
+def _logprobs(choice: Choice) -> list[float] | None:
+    if choice.logprobs is None or choice.logprobs.content is None:
+        return None
+    return [token.logprob for token in choice.logprobs.content]
+
+
+def _usage(tokens: Tokens | None) -> Usage:
+    return Usage() if tokens is None else Usage(tokens.prompt_tokens or 0, tokens.completion_tokens or 0)
+
+
+def _tool_calls(calls: list[ModelToolCall], request: ModelRequest) -> list[ModelToolCall]:
+    """`calls`, where an id that is missing or used twice is made up."""
+    seen: set[str] = set()
+    for position, call in enumerate(calls):
+        if not call.id or call.id in seen:
+            call.id = made_up_id(request, position)
+        seen.add(call.id)
+    return calls

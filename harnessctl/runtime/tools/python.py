@@ -19,6 +19,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from harnessctl.runtime.code import place
+from harnessctl.runtime.foreign import said, tamed
+from harnessctl.runtime.names import copied
 from harnessctl.runtime.protocols import ToolContext
 from harnessctl.runtime.tools import threads
 from harnessctl.runtime.tools.threads import Threads
@@ -39,10 +41,15 @@ class PythonCall:
 
     def begin(self, args: dict[str, Any], ctx: ToolContext) -> Any:
         """The result, or a coroutine that gives it. Raises what the function raises."""
+        # Lists and objects are copied: what a function does to them is not what the record says the model wrote.
+        args = {name: copied(value) if type(value) in (dict, list) else value for name, value in args.items()}
         if self._takes_context:
-            args = {**args, "ctx": ctx}
+            args["ctx"] = ctx
         if self._inline:
-            return self._function(**args)
+            try:
+                return self._function(**args)
+            except GeneratorExit as error:
+                raise tamed(error) from error
         return self._in_thread(functools.partial(self._function, **args))
 
     async def _in_thread(self, call: Callable[[], Any]) -> Any:
@@ -75,7 +82,7 @@ def not_begun(error: BaseException) -> bool:
 
 def describe(error: BaseException) -> str:
     """What a function raised, as a sentence with the line where it is the bundle's own code."""
-    text = str(error)
+    text = said(error)
     return f"the tool failed: {type(error).__name__}{f': {text}' if text else ''}{place(error)}"
 
 

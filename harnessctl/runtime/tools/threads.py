@@ -13,6 +13,8 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any
 
+from harnessctl.runtime.foreign import tamed
+
 _Job = tuple[Future[Any], Callable[[], Any]]
 
 
@@ -50,11 +52,11 @@ class Threads:
             if future.set_running_or_notify_cancel():
                 try:
                     future.set_result(call())
-                except StopIteration as error:
-                    # A future that is awaited cannot hold this one.
-                    future.set_exception(RuntimeError(f"StopIteration: {error.value}"))
+                except (StopIteration, KeyboardInterrupt, GeneratorExit) as error:
+                    # No future can hand these to its waiter: they would end the coroutine, or the program.
+                    future.set_exception(tamed(error))
                 except BaseException as error:
-                    # Whatever a tool raises belongs to its caller; SystemExit too must not end the thread.
+                    # Whatever else a tool raises belongs to its caller, and must not end the thread.
                     future.set_exception(error)
             del future, call, job
             self._idle.release()

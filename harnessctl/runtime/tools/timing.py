@@ -7,6 +7,8 @@ import types
 from collections.abc import Coroutine, Generator
 from typing import Any, TypeVar
 
+from harnessctl.runtime.foreign import tamed
+
 T = TypeVar("T")
 
 #: How long a coroutine that is told to stop may take to tidy up before it is closed.
@@ -30,6 +32,8 @@ def finish_within(coroutine: Coroutine[Any, Any, T], seconds: float) -> Generato
         waiting = coroutine.send(None)
     except StopIteration as done:
         return done.value
+    except GeneratorExit as error:
+        raise tamed(error) from error
     task = asyncio.current_task()
     if task is None:
         coroutine.close()
@@ -52,7 +56,7 @@ class _Limited:
 
     def run(self, waiting: Any) -> Generator[Any, Any, Any]:
         """Hand the coroutine's futures to the loop until it ends."""
-        told = False
+        told = closed = False
         before = self._task.cancelling()
         try:
             while True:
@@ -68,6 +72,7 @@ class _Limited:
                         self._timer = self._task.get_loop().call_later(GRACE_S, self._expire)
                     waiting = self._coroutine.throw(error)
                 except GeneratorExit:
+                    closed = True
                     self._coroutine.close()
                     raise
                 except BaseException as error:  # what it waited for failed, which it may catch
@@ -78,6 +83,10 @@ class _Limited:
             if told:
                 raise Expired from None
             return done.value
+        except GeneratorExit as error:
+            if closed:
+                raise
+            raise tamed(error) from error
         except asyncio.CancelledError:
             if told and self._task.cancelling() <= before:
                 raise Expired from None

@@ -21,6 +21,7 @@ from harnessctl.errors import ToolError
 from harnessctl.manifests.specs.harness import DEFAULT_LIMITS
 from harnessctl.runtime.clock import Clock
 from harnessctl.runtime.code import Code
+from harnessctl.runtime.foreign import must_pass, said
 from harnessctl.runtime.protocols import ToolContext
 from harnessctl.runtime.surface import SurfaceView
 from harnessctl.runtime.tools.arguments import ArgumentCheck
@@ -155,18 +156,18 @@ class ToolSet:
         except Expired:
             raise Failure("timeout", f"no answer within {seconds:.3g} s") from None
         except ToolError as error:
-            raise Failure("error", error.message) from error
+            raise Failure("error", said(error) + (f" ({error.hint})" if error.hint else "")) from error
         except PermissionError as error:
-            raise Failure("denied", f"not permitted: {error}" if str(error) else "not permitted") from error
+            text = said(error)
+            raise Failure("denied", f"not permitted: {text}" if text else "not permitted") from error
         except TimeoutError as error:
-            raise Failure("timeout", str(error) or "the tool ran out of time") from error
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
+            raise Failure("timeout", said(error) or "the tool ran out of time") from error
+        except BaseException as error:
+            # A tool is other people's code; whatever it raises is a result for the model.
+            if must_pass(error):
                 raise
-            raise Failure("error", "the tool was cancelled from within") from error
-        except (Exception, SystemExit) as error:
-            # A tool is other people's code; whatever it raises is a result for the model, SystemExit too.
+            if isinstance(error, asyncio.CancelledError):
+                raise Failure("error", "the tool was cancelled from within") from error
             if not_begun(error):
                 names = ", ".join(f"`{name}`" for name in self._surface.args_to_surface(tool.name, args))
                 raise Failure("error", f"the tool does not take these arguments: {names}", retryable=False) from error
