@@ -80,7 +80,8 @@ class Tool(State, kw_only=True):
 
 
 class Message(State, kw_only=True):
-    """A hook's message to the model. `role` null: `tool` at pre_tool and post_tool, else `user`."""
+    """A hook's message to the model. `role` null: `tool` where calls are answered (post_model, pre_tool, post_tool), else
+    `user`."""
 
     text: Text
     role: Literal["tool", "user", "system"] | None = None

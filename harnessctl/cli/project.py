@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from harnessctl.bundle.files import Bundle, read_bundle
-from harnessctl.errors import Faults, UsageError
+if TYPE_CHECKING:
+    from harnessctl.bundle.files import Bundle
+    from harnessctl.errors import Faults
 
 
 def project_root(project: Path | None) -> Path:
@@ -22,6 +23,9 @@ def open_bundle(spec: str | None, project: Path | None, *, harness: str | None =
     `spec` is a bundle file, or null or a harness name: then the project is compiled first, so that what runs is what
     the sources say.
     """
+    from harnessctl.bundle.files import read_bundle
+    from harnessctl.errors import UsageError
+
     if spec is not None and Path(spec).is_file():
         path = Path(spec)
         try:
@@ -37,6 +41,7 @@ def open_bundle(spec: str | None, project: Path | None, *, harness: str | None =
 
 def compiled(root: Path, harness: str | None) -> Bundle:
     """The bundle of one harness, compiled now (or found unchanged)."""
+    from harnessctl.bundle.files import read_bundle
     from harnessctl.compile import compile_project
 
     result = compile_project(root, harness=harness, discover=discover)

@@ -47,7 +47,7 @@ def header(
         )
         return None
     found = document.value.get("kind")
-    if found in _FOLDER and found != kind:
+    if isinstance(found, str) and found in _FOLDER and found != kind:
         faults.add(
             document.fault(
                 "manifest-kind",

@@ -63,11 +63,16 @@ def _tool_outline(file: SourceFile, parsed: Document, n: int, tool: dict[str, An
         "tags": [tag for tag in _list(tool.get("tags")) if isinstance(tag, str)],
         "effect": tool.get("effect", "none"),
         "version": str(tool.get("version", "1.0.0")),
-        "parameters": parameters if isinstance(parameters, dict) else {},
+        "parameters": parameters if _is_usable(parameters) else {},
         "builtin": run.get("builtin") or "",
         "mcp": [server.get("server"), server.get("tool") or tool["name"]] if isinstance(server, dict) else None,
         "place": [file.path, *parsed.place("tools", n, "name")],
     }
+
+
+def _is_usable(parameters: Any) -> bool:
+    """Whether others may look at the properties; what is wrong with them is reported where tools are bound."""
+    return isinstance(parameters, dict) and isinstance(parameters.get("properties", {}), dict)
 
 
 def bind(file: SourceFile, parsed: Document, scope: Scope, faults: Faults) -> Bound:

@@ -7,7 +7,6 @@ canonical names: those in code spans are shown by their surface names, like thos
 
 from __future__ import annotations
 
-import re
 from typing import Any, Literal
 
 import jinja2
@@ -16,18 +15,16 @@ import orjson
 
 from harnessctl.bundle.sandbox import compile_template
 from harnessctl.bundle.state import Action, Hook
-from harnessctl.bundle.text import Ref, Text
 from harnessctl.errors import HookError
 from harnessctl.manifests.specs.hooks import ActionName, Fallback
 from harnessctl.records.trajectory import HookDecision
 from harnessctl.runtime.checks.check import WRITABLE, Moment, Outcome, Setting, read_spec
+from harnessctl.runtime.outside import clean_text
 from harnessctl.runtime.scene import PASS, Verdict
 from harnessctl.runtime.surface import SurfaceView
-from harnessctl.runtime.viewer import clean_text
+from harnessctl.runtime.tools.outcome import json_fault
 
 MAX_REASON_CHARS = 2000
-
-_CODE_SPAN = re.compile(r"`(?:(tool|skill):)?([^`\n]+)`")
 
 
 class Actor:
@@ -38,8 +35,6 @@ class Actor:
         self._event = hook.event
         self._action = action or Action(action="warn")
         self._surface = surface
-        self._skills = {skill.name for skill in setting.state.skills}
-        self._tools = setting.tools
         self._kind: ActionName = self._action.action
         if self._event == "end":
             self._kind = "warn"
@@ -118,7 +113,7 @@ class Actor:
         if message is not None:
             parts.append(self._surface.render(message.text))
         if outcome.reason and (outcome.told or message is None):
-            parts.append(self._surface.render(self._linked(recordable(outcome.reason))))
+            parts.append(self._surface.shown(recordable(outcome.reason)))
         return self._wrapped("\n".join(parts) or _sentence(self._hook))
 
     def _wrapped(self, text: str) -> str:
@@ -127,23 +122,7 @@ class Actor:
 
     def _role(self) -> Literal["tool", "user", "system"]:
         role = self._action.message.role if self._action.message is not None else None
-        return role or ("tool" if self._event in ("pre_tool", "post_tool") else "user")
-
-    def _linked(self, reason: str) -> Text:
-        """A reason as Text: code spans that name a tool or a skill become references."""
-        text: Text = []
-        end = 0
-        for match in _CODE_SPAN.finditer(reason):
-            kind, name = match.groups()
-            if kind != "skill" and name in self._tools:
-                ref = Ref("tool", name)
-            elif kind != "tool" and name in self._skills:
-                ref = Ref("skill", name)
-            else:
-                continue
-            text += [reason[end : match.start()], ref]
-            end = match.end()
-        return [*text, reason[end:]]
+        return role or ("tool" if self._event in ("post_model", "pre_tool", "post_tool") else "user")
 
 
 def recordable(text: str) -> str:
@@ -190,6 +169,8 @@ def _put(moment: Moment, target: str, value: Any) -> bool:
         encoded = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except (TypeError, RecursionError) as error:
         raise HookError(f"{target} would become {ascii(value)[:80]}, which is not JSON: {error}") from error
+    if b"null" in encoded and (fault := json_fault(value)):
+        raise HookError(f"{target} would not be JSON: {fault}")
     try:
         if encoded == orjson.dumps(getattr(moment.scene, target), option=orjson.OPT_SORT_KEYS):
             return False

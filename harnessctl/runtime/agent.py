@@ -242,7 +242,7 @@ class Agent:
     async def _steps(self, run: RequestRun) -> Ending:
         scene, request = run.scene, run.request
         try:
-            scene.context = self._context.read(request, self._world)
+            scene.context = self._context.read(request, self._world, scene.warnings)
         except ContextError as error:
             return Ending("hook_blocked", error=str(error))
         if run.session is not None and scene.session.turns >= scene.limits["max_turns"]:

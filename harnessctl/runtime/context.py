@@ -1,4 +1,8 @@
-"""Context: the inputs of the prompt, from the world and the request, checked against the pipeline's schema."""
+"""Context: the inputs of the prompt, from the world and the request, checked against the pipeline's schema.
+
+What always holds: text in it is cleaned as viewers' text is (see `outside`), since histories and reviews are viewers'
+text too; the request in the record keeps the original.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import orjson
 from harnessctl.bundle.state import Prompt
 from harnessctl.errors import BundleError
 from harnessctl.records.comment import CommentInput
+from harnessctl.runtime.outside import clean_value, may_be_unclean
 from harnessctl.runtime.protocols import World
 
 
@@ -30,10 +35,10 @@ class ContextReader:
         except (jsonschema_rs.ValidationError, ValueError) as error:
             raise BundleError(f"the prompt's inputs are not a JSON Schema: {error}") from error
 
-    def read(self, request: CommentInput, world: World | None) -> dict[str, Any]:
+    def read(self, request: CommentInput, world: World | None, warnings: list[str] | None = None) -> dict[str, Any]:
         """What the world supplies, then what the request says; omitted optional inputs are their default or null.
 
-        ContextError names every input that does not fit.
+        ContextError names every input that does not fit. What was cleaned is added to `warnings`.
         """
         context: dict[str, Any] = {}
         if world is not None:
@@ -42,19 +47,21 @@ class ContextReader:
             except Exception as error:  # a world is given from above: whatever it raises is this request's fault alone
                 raise ContextError(f"context: the world failed: {type(error).__name__}: {error}") from error
         context.update(request.context)
-        self._check(context)
+        if may_be_unclean(self._checked(context)):
+            context = clean_value(context, [] if warnings is None else warnings, "context")
         for name, default in self._omitted:
             if name not in context:
                 context[name] = default
         return context
 
-    def _check(self, context: dict[str, Any]) -> None:
+    def _checked(self, context: dict[str, Any]) -> bytes:
+        """`context` as JSON, which fits the inputs."""
         try:
-            orjson.dumps(context)
+            encoded = orjson.dumps(context)
         except TypeError as error:
             raise ContextError(f"context: not JSON: {error}") from error
         if self._validator.is_valid(context):
-            return
+            return encoded
         faults = [f"{_place(error.instance_path)}: {error.message}" for error in self._validator.iter_errors(context)]
         raise ContextError("context: " + "; ".join(sorted(faults)))
 

@@ -9,6 +9,8 @@ QUOTED_CHARS = 200
 
 EMPTY_MESSAGE = "Your last message was empty. Call a tool or write the reply."
 NOT_RUN = "Not run: the request had ended."
+NOT_LET = "Not run: see the message below."
+WITHHELD = "Withheld: see the message below."
 
 
 class Notices:

@@ -14,7 +14,7 @@ from harnessctl.runtime.ending import Ending, ending_of
 from harnessctl.runtime.final import Final
 from harnessctl.runtime.hooks import HookSet
 from harnessctl.runtime.model_call import ModelCaller
-from harnessctl.runtime.notices import EMPTY_MESSAGE, NOT_RUN, Notices
+from harnessctl.runtime.notices import EMPTY_MESSAGE, NOT_LET, NOT_RUN, Notices
 from harnessctl.runtime.pending import PendingCall
 from harnessctl.runtime.protocols import ModelReply
 from harnessctl.runtime.reply import ReplyForm
@@ -86,8 +86,9 @@ class Rounds:
         if self._has_post:
             verdict = await self._hooks.run("post_model", scene)
             if verdict.action != "pass":
-                self._tools.refuse_all(run, calls, verdict.message or NOT_RUN)
-                if verdict.action == "retry" and not calls:
+                apart = verdict.action == "retry" and (not calls or verdict.role != "tool")
+                self._tools.refuse_all(run, calls, NOT_LET if apart else verdict.message or NOT_RUN)
+                if apart:
                     run.messages.append(_told(verdict))
                 return ending_of(verdict, "post_model")
         if calls:

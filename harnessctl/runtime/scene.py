@@ -63,7 +63,8 @@ class Scene(msgspec.Struct, kw_only=True):
 class Verdict(msgspec.Struct, kw_only=True):
     """What the hooks of one event decided together. Rewrites have been applied to the scene already.
 
-    `message` is in surface names, wrapped; `role` is how it is shown to the model. For `fallback`, `reply` and `route`
+    `message` is in surface names, wrapped; `role` is how it is shown to the model: `tool` is in the result of the call,
+    or of the calls that were not run, and as a user's words where there is none. For `fallback`, `reply` and `route`
     are what is said instead.
     """
 

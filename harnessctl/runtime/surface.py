@@ -7,6 +7,7 @@ arguments; a name that is no surface name maps to None, so a renamed tool cannot
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from harnessctl.bundle.state import HarnessState, Skill, Tool
 from harnessctl.bundle.text import Text, render_text
 from harnessctl.errors import BundleError
 
+_CODE_SPAN = re.compile(r"`(?:(tool|skill):)?([^`\n]+)`")
 #: Keywords whose subschemas speak of the same object, so that its property names occur in them too.
 _SAME_OBJECT_LISTS = ("allOf", "anyOf", "oneOf")
 _SAME_OBJECT = ("not", "if", "then", "else")
@@ -62,6 +64,19 @@ class SurfaceView:
     def render(self, text: Text) -> str:
         """`text` as the model reads it."""
         return render_text(text, tools=self._tool_names, skills=self._skill_names, limits=self.limits)
+
+    def shown(self, text: str) -> str:
+        """A text made at run time with canonical names, as the model reads it: those in code spans change, bare words stay."""
+
+        def span(found: re.Match[str]) -> str:
+            kind, name = found.groups()
+            if kind != "skill" and name in self.schemas:
+                return f"`{self.tool_name(name)}`"
+            if kind != "tool" and name in self._skills:
+                return f"`{self.skill_name(name)}`"
+            return found[0]
+
+        return _CODE_SPAN.sub(span, text) if "`" in text else text
 
     def tool_name(self, canonical: str) -> str:
         """What the model calls a tool."""

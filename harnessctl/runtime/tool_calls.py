@@ -15,8 +15,11 @@ from harnessctl.runtime.clock import Clock
 from harnessctl.runtime.ending import Ending, ending_of
 from harnessctl.runtime.final import Final, final_of
 from harnessctl.runtime.hooks import HookSet
-from harnessctl.runtime.notices import NOT_RUN, Notices
-from harnessctl.runtime.pending import PendingCall, text_of
+from harnessctl.runtime.names import copied
+from harnessctl.runtime.notices import NOT_LET, NOT_RUN, WITHHELD, Notices
+from harnessctl.runtime.outside import clean_json
+from harnessctl.runtime.pending import PendingCall
+from harnessctl.runtime.protocols import ToolContext
 from harnessctl.runtime.request import RequestRun
 from harnessctl.runtime.scene import PASS, Verdict
 from harnessctl.runtime.surface import SurfaceView
@@ -46,7 +49,7 @@ class ToolCaller:
             run.pending = group
             for pending in group:
                 if outcome is None:
-                    outcome = await self._admit(run, pending)
+                    outcome = await self._admit(run, pending, after)
                 else:
                     pending.skip(NOT_RUN)
             await self._run_group(run, group)
@@ -85,7 +88,7 @@ class ToolCaller:
             tool.effect == "write" or tool.final is not None or tool is self._surface.load_skill
         )
 
-    async def _admit(self, run: RequestRun, pending: PendingCall) -> Ending | None:
+    async def _admit(self, run: RequestRun, pending: PendingCall, after: list[dict[str, Any]]) -> Ending | None:
         """Repeats, schema and pre_tool hooks; a call that stays without a status is to be run."""
         if run.repeats.repeats(pending.name, pending.raw if pending.raw is not None else pending.args):
             pending.skip(self._notices.repeated(pending.name))
@@ -96,7 +99,7 @@ class ToolCaller:
         if fault is not None:
             pending.refuse("invalid", fault)
         elif self._has_pre:
-            return await self._pre_tool(run, pending)
+            return await self._pre_tool(run, pending, after)
         return None
 
     def _fault(self, pending: PendingCall) -> str | None:
@@ -107,7 +110,7 @@ class ToolCaller:
                 return self._notices.unknown_skill(skill)
         return self._tools.check_arguments(pending.name, pending.args)
 
-    async def _pre_tool(self, run: RequestRun, pending: PendingCall) -> Ending | None:
+    async def _pre_tool(self, run: RequestRun, pending: PendingCall, after: list[dict[str, Any]]) -> Ending | None:
         scene = run.scene
         scene.tool, scene.args, scene.result, scene.status = pending.tool, pending.args, None, None
         verdict = await self._hooks.run("pre_tool", scene)
@@ -120,7 +123,7 @@ class ToolCaller:
         if verdict is PASS:
             return None
         if verdict.action in ("block", "retry"):
-            pending.refuse("blocked", verdict.message)
+            _refuse(pending, verdict, NOT_LET, after)
             return None
         ending = ending_of(verdict, "pre_tool")
         if ending is not None:
@@ -144,7 +147,7 @@ class ToolCaller:
 
     async def _run_one(self, run: RequestRun, pending: PendingCall) -> None:
         tool, scene = pending.tool, run.scene
-        assert tool is not None and run.tool_context is not None
+        assert tool is not None
         pending.started_s = self._clock.monotonic() - scene.started
         if tool is self._surface.load_skill:
             self._load_skill(run, pending)
@@ -153,15 +156,16 @@ class ToolCaller:
         else:
             left = scene.deadline - self._clock.monotonic()
             timeout_s = min(tool.timeout_s or self._default_timeout, max(left, 0.0))
-            outcome = await self._tools.call(tool, pending.args, run.tool_context, timeout_s)
+            outcome = await self._tools.call(tool, pending.args, _tool_context(run), timeout_s)
             pending.status, pending.result, pending.error = outcome.status, outcome.result, outcome.error
             pending.attempts, pending.fault = outcome.attempts, outcome.fault
             if outcome.status == "ok":
-                pending.content = text_of(outcome.result)
+                pending.content = self._read(run, pending, outcome.result)
                 if tool.effect == "write":
                     run.repeats.wrote(tool.name)
             else:
-                pending.content = f"error: {outcome.error or outcome.status}"
+                error = self._surface.shown(outcome.error) if outcome.error else outcome.status
+                pending.content = f"error: {self._read(run, pending, error)}"
         pending.ended_s = self._clock.monotonic() - scene.started
 
     def _load_skill(self, run: RequestRun, pending: PendingCall) -> None:
@@ -187,7 +191,7 @@ class ToolCaller:
             verdict = await self._post_tool(run, pending)
             if verdict.action == "block":
                 pending.result = None
-                pending.refuse("blocked", verdict.message)
+                _refuse(pending, verdict, WITHHELD, after)
             elif verdict.action == "retry" and verdict.role == "tool":
                 pending.content = f"{pending.content}\n\n{verdict.message}"
             elif verdict.action == "retry":
@@ -207,11 +211,37 @@ class ToolCaller:
         verdict = await self._hooks.run("post_tool", scene)
         if scene.result is not pending.result:
             pending.result = scene.result
-            pending.content = text_of(scene.result)
+            pending.content = self._read(run, pending, scene.result)
         scene.tool = None
         return verdict
+
+    def _read(self, run: RequestRun, pending: PendingCall, value: Any) -> str:
+        """A result or an error as the model reads it: cleaned, since reviews and pages come in through tools."""
+        return clean_json(value, run.scene.warnings, f"result of {pending.name}")
 
     def _answer(self, run: RequestRun, pending: PendingCall) -> None:
         run.messages.append({"role": "tool", "tool_call_id": pending.id, "content": pending.content})
         run.scene.calls.append(pending.record(run.scene.round))
         pending.is_answered = True
+
+
+def _refuse(pending: PendingCall, verdict: Verdict, notice: str, after: list[dict[str, Any]]) -> None:
+    """Refuse a call by a hook: the result is the hook's message, or `notice` where the message is said apart from it."""
+    pending.refuse("blocked", verdict.message)
+    if verdict.role != "tool":
+        pending.content = notice
+        after.append({"role": verdict.role, "content": verdict.message})
+
+
+def _tool_context(run: RequestRun) -> ToolContext:
+    """What the request's tools share, made for its first call: copies, so that no tool changes the record or the limits."""
+    if run.tool_context is None:
+        scene = run.scene
+        run.tool_context = ToolContext(
+            context=copied(scene.context),
+            session=scene.session.tools,
+            world=scene.world,
+            limits=dict(scene.limits),
+            deadline=scene.deadline,
+        )
+    return run.tool_context

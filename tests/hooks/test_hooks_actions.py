@@ -68,7 +68,7 @@ def test_every_check_with_every_action_at_every_event(check, event):
         assert verdict.hook == (None if name == "warn" else "hook-0")
         if name in ("block", "retry"):
             assert verdict.message == action["message"]["text"][0]
-            assert verdict.role == ("tool" if event in ("pre_tool", "post_tool") else "user")
+            assert verdict.role == ("tool" if event in ("post_model", "pre_tool", "post_tool") else "user")
         if name == "fallback":
             assert (verdict.reply, verdict.route) == ("Sorry.", "private")
 

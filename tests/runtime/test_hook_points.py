@@ -12,7 +12,7 @@ from harnessctl.runtime.scene import Scene, Verdict
 LOOK = calls(("get_product", {"link_id": 3}))
 SAY = says("It is 89.")
 FALLBACK = Verdict(action="fallback", hook="h", reply="Please ask the shop.", route="private")
-BLOCK = Verdict(action="block", hook="h", message="No.")
+BLOCK = Verdict(action="block", hook="h", message="No.", role="tool")
 STOP = Verdict(action="stop_loop", hook="h")
 
 
@@ -80,10 +80,35 @@ def test_post_model_retry_uses_a_round() -> None:
 
 
 def test_post_model_retry_answers_the_calls_it_stops() -> None:
-    trajectory, model = answer(LOOK, SAY, hooks=ToldHooks(post_model=once(retry("Think first."))))
+    trajectory, model = answer(LOOK, SAY, hooks=ToldHooks(post_model=once(retry("Think first.", "tool"))))
     assert roles(model.seen[1]) == ["system", "user", "assistant", "tool"]
     assert tool_texts(trajectory) == ["Think first."]
     assert trajectory.tools[0].status == "blocked"
+
+
+@pytest.mark.parametrize("role", ["user", "system"])
+@pytest.mark.parametrize(
+    ("event", "action", "notice"),
+    [
+        ("post_model", "retry", "Not run: see the message below."),
+        ("pre_tool", "block", "Not run: see the message below."),
+        ("pre_tool", "retry", "Not run: see the message below."),
+        ("post_tool", "block", "Withheld: see the message below."),
+    ],
+)
+def test_a_message_in_another_role_stands_after_all_results(event: str, action: Any, notice: str, role: Any) -> None:
+    both = calls(("get_product", {"link_id": 3}), ("get_product", {"link_id": 4}))
+    verdict = Verdict(action=action, hook="h", message="Log in first.", role=role)
+    trajectory, model = answer(both, SAY, hooks=ToldHooks(**{event: once(verdict)}))
+    assert roles(model.seen[1])[3:] == ["tool", "tool", role]
+    assert model.seen[1][3]["content"] == notice
+    assert model.seen[1][-1] == {"role": role, "content": "Log in first."}
+    first = trajectory.tools[0]
+    assert (first.status, first.result, first.error) == (
+        "blocked",
+        None,
+        notice if event == "post_model" else "Log in first.",
+    )
 
 
 def test_post_model_rewrites_what_is_said_and_not_what_was_said() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shop_agent import answer, as_json, comment, group, says
 
 from harnessctl.bundle.state import Block, Prompt
-from harnessctl.runtime.viewer import clean_text
+from harnessctl.runtime.outside import clean_text
 
 SAY = says("Hi.")
 

@@ -92,9 +92,9 @@ class ResultForm:
             encoded = orjson.dumps(value)
         except TypeError as error:  # orjson.JSONEncodeError
             raise Failure(
-                "error", f"the tool's result is not JSON: {_fault(value) or error}", retryable=False
+                "error", f"the tool's result is not JSON: {json_fault(value) or error}", retryable=False
             ) from None
-        if b"null" in encoded and (fault := _fault(value)):
+        if b"null" in encoded and (fault := json_fault(value)):
             raise Failure("error", f"the tool's result is not JSON: {fault}", retryable=False)
         plain = orjson.loads(encoded)
         if self._validator is not None and not self._validator.is_valid(plain):
@@ -113,7 +113,7 @@ class ResultForm:
         return text[: max(0, self._max_chars - len(mark))] + mark
 
 
-def _fault(value: Any, where: str = "", depth: int = 0) -> str:
+def json_fault(value: Any, where: str = "", depth: int = 0) -> str:
     """The first place in `value` that JSON cannot hold, or nothing; NaN and infinity are written as null by encoders."""
     place = where or "the result"
     if depth > _MAX_DEPTH:
@@ -124,11 +124,13 @@ def _fault(value: Any, where: str = "", depth: int = 0) -> str:
         for key, item in value.items():
             if not isinstance(key, str):
                 return f"{place} has a key of type {type(key).__name__}; keys are strings"
-            if fault := _fault(item, f"{where}/{key}", depth + 1):
+            if fault := json_fault(item, f"{where}/{key}", depth + 1):
                 return fault
         return ""
     if isinstance(value, (list, tuple)):
-        return next((fault for n, item in enumerate(value) if (fault := _fault(item, f"{where}/{n}", depth + 1))), "")
+        return next(
+            (fault for n, item in enumerate(value) if (fault := json_fault(item, f"{where}/{n}", depth + 1))), ""
+        )
     if value is None or isinstance(value, (str, bool, int)):
         return ""
     try:

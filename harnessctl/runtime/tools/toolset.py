@@ -70,7 +70,8 @@ class ToolSet:
         self._surface = surface
         self._clock = clock or Clock()
         self._environment = Environment(env)
-        self._threads = Threads()
+        #: A pool for each tool, so that calls of one that hang do not take the threads of the others.
+        self._pools: list[Threads] = []
         self._http = HttpClient(self._environment)
         self._start_timeout_s = start_timeout_s
         self._connections: dict[str, McpConnection] = {}
@@ -103,7 +104,8 @@ class ToolSet:
         self._runners.clear()
         self._broken = dict.fromkeys(self._specs, "the tools are closed")
         await asyncio.gather(self._http.aclose(), *(c.aclose() for c in self._connections.values()))
-        self._threads.close()
+        for pool in self._pools:
+            pool.close()
 
     def check_arguments(self, tool_name: str, args: dict[str, Any]) -> str | None:
         """None when `args` (canonical names) fit; else what is wrong, in the names that the model was shown."""
@@ -188,7 +190,8 @@ class ToolSet:
         form = self._forms[tool.name]
         match spec:
             case {"python": str(target)}:
-                runner = PythonCall(self._code.function(target), self._threads)
+                self._pools.append(Threads())
+                runner = PythonCall(self._code.function(target), self._pools[-1])
                 if wrong := runner.missing_arguments(tool.parameters):
                     self.warnings.append(f"tool `{tool.name}`: {wrong}")
                 return runner
