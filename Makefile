@@ -27,7 +27,7 @@ install: $(VENV)/.dev  ## Install for development into .venv
 demo: $(VENV)/.demo  ## Install, then let the shipped host answer live comments with a real small model
 	$(BIN)/harnessctl models pull smol
 	$(BIN)/harnessctl compile
-	$(BIN)/harnessctl run --input manifests/worlds/live-room/comments.jsonl policy=local model=smol limit=$(RUN)
+	$(BIN)/harnessctl run recipe=demo --input manifests/worlds/live-room/comments.jsonl limit=$(RUN)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -25,6 +25,7 @@ class ModelConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     stream: bool = True
     dtype: Literal["auto", "float32", "bfloat16", "int8"] = "auto"
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    threads: int | None = None
     reasoning: bool = False
     body: dict[str, Any] = {}
 
@@ -53,22 +54,10 @@ def open_policy(policy: PolicyName, model: ModelConfig, *, script: str | None = 
             model=model.name, base_url=model.base_url, key_env=model.key_env, stream=model.stream, body=model.body
         )
         return OpenAIModel(endpoint)
-    return _open_local(model)
+    from harnessctl.decode.opening import open_local
 
-
-def _open_local(model: ModelConfig) -> Model:
-    from harnessctl.decode.catalog import locate
-
-    folder = locate(model.name)
-    try:
-        from harnessctl.decode.local import LocalModel
-        from harnessctl.decode.weights import load_weights
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"policy=local needs the package {error.name}", hint="pip install 'harnessctl[local]'"
-        ) from error
-    weights = load_weights(folder.path, dtype=model.dtype, device=None if model.device == "auto" else model.device)
-    return LocalModel(weights, name=folder.name, reasoning=model.reasoning)
+    device = None if model.device == "auto" else model.device
+    return open_local(model.name, dtype=model.dtype, device=device, threads=model.threads, reasoning=model.reasoning)
 
 
 def sampling_of(config: SamplingConfig, *, seed: int | None) -> Sampling:

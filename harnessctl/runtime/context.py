@@ -47,7 +47,8 @@ class ContextReader:
             except Exception as error:  # a world is given from above: whatever it raises is this request's fault alone
                 raise ContextError(f"context: the world failed: {type(error).__name__}: {error}") from error
         context.update(request.context)
-        if may_be_unclean(self._checked(context)):
+        encoded = self._checked(context)
+        if context and may_be_unclean(encoded):
             context = clean_value(context, [] if warnings is None else warnings, "context")
         for name, default in self._omitted:
             if name not in context:

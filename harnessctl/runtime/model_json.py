@@ -6,15 +6,15 @@ from typing import Any
 
 import orjson
 
-#: Text with fewer brackets than this cannot nest too deeply.
-_FEW_BRACKETS = 200
+#: Text with fewer characters or brackets than this cannot nest too deeply.
+_FEW = 200
 
 
 def read_json(text: str) -> tuple[Any, str]:
     """(the value, why there is none). Records, checks and tools hold values nested up to about 250 deep."""
     try:
         value = orjson.loads(text)
-        if text.count("[") + text.count("{") > _FEW_BRACKETS:
+        if len(text) > _FEW and text.count("[") + text.count("{") > _FEW:
             orjson.dumps(value)
     except orjson.JSONDecodeError as error:
         return None, str(error)

@@ -154,9 +154,8 @@ class ToolCaller:
         elif tool.final is not None and tool.run is None and tool.simulate is None:
             pending.status, pending.content = "ok", "ok"
         else:
-            left = scene.deadline - self._clock.monotonic()
-            timeout_s = min(tool.timeout_s or self._default_timeout, max(left, 0.0))
-            outcome = await self._tools.call(tool, pending.args, _tool_context(run), timeout_s)
+            context = run.tool_context or _tool_context(run)
+            outcome = await self._tools.call(tool, pending.args, context, self._default_timeout)
             pending.status, pending.result, pending.error = outcome.status, outcome.result, outcome.error
             pending.attempts, pending.fault = outcome.attempts, outcome.fault
             if outcome.status == "ok":
@@ -201,7 +200,10 @@ class ToolCaller:
         self._answer(run, pending)
         if ending is not None:
             return ending
-        return final_of(pending) if pending.status == "ok" and verdict.action != "retry" else None
+        tool = pending.tool
+        if tool is None or tool.final is None or pending.status != "ok" or verdict.action == "retry":
+            return None
+        return final_of(pending)
 
     async def _post_tool(self, run: RequestRun, pending: PendingCall) -> Verdict:
         """The hooks' verdict; a result that they rewrote has been taken over."""
@@ -235,13 +237,12 @@ def _refuse(pending: PendingCall, verdict: Verdict, notice: str, after: list[dic
 
 def _tool_context(run: RequestRun) -> ToolContext:
     """What the request's tools share, made for its first call: copies, so that no tool changes the record or the limits."""
-    if run.tool_context is None:
-        scene = run.scene
-        run.tool_context = ToolContext(
-            context=copied(scene.context),
-            session=scene.session.tools,
-            world=scene.world,
-            limits=dict(scene.limits),
-            deadline=scene.deadline,
-        )
+    scene = run.scene
+    run.tool_context = ToolContext(
+        context=copied(scene.context) if scene.context else {},
+        session=scene.session.tools,
+        world=scene.world,
+        limits=dict(scene.limits),
+        deadline=scene.deadline,
+    )
     return run.tool_context
