@@ -7,39 +7,40 @@ requests through the same agent.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
-import orjson
 from msgspec import Meta
 
 from harnessctl.bundle.files import Bundle
-from harnessctl.errors import HookError, UsageError
+from harnessctl.errors import UsageError
 from harnessctl.policies import ModelConfig, PolicyName, SamplingConfig, open_policy, sampling_of
 from harnessctl.records.comment import CommentInput
 from harnessctl.records.trajectory import Trajectory
 from harnessctl.runtime.agent import Agent
 from harnessctl.runtime.batch import BatchResult, run_many
-from harnessctl.runtime.protocols import Model, Sampling, World
+from harnessctl.runtime.judge import BundleSource, HarnessJudge
+from harnessctl.runtime.protocols import Model, World
 from harnessctl.trajectory import TrajectoryWriter, ViewerNames
 
 if TYPE_CHECKING:
     from harnessctl.simulate.world import LiveWorld
 
-#: Finds the bundle of another harness by name; the judge of a hook is one.
-BundleSource = Callable[[str], Bundle]
+
+#: The environment variable with the key that viewers' names are hashed under.
+VIEWER_KEY = "HARNESSCTL_VIEWER_KEY"
 
 
 class LimitsConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Limits that a run may replace: none of them is cited in a text, so the prompt stays what it was."""
 
-    deadline_s: Annotated[float, Meta(gt=0)] | None = None
-    tool_timeout_s: Annotated[float, Meta(gt=0)] | None = None
-    model_retries: Annotated[int, Meta(ge=0)] | None = None
-    max_parallel_tools: Annotated[int, Meta(ge=1)] | None = None
+    deadline_s: Annotated[float, Meta(gt=0, le=1e7)] | None = None
+    tool_timeout_s: Annotated[float, Meta(gt=0, le=1e7)] | None = None
+    model_retries: Annotated[int, Meta(ge=0, le=1000)] | None = None
+    max_parallel_tools: Annotated[int, Meta(ge=1, le=1000)] | None = None
 
     def given(self) -> dict[str, int | float]:
         """The limits that have a value."""
@@ -61,64 +62,10 @@ class RunConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     repeats: Annotated[int, Meta(ge=1)] = 1
     workers: Annotated[int, Meta(ge=1, le=256)] = 1
     simulate: bool = False
+    isolate: bool = False
     insist: bool = False
     viewers: Literal["keep", "hash", "drop"] = "keep"
     limits: LimitsConfig = msgspec.field(default_factory=LimitsConfig)
-
-
-class HarnessJudge:
-    """Lets another harness of the project judge, for hooks with a `judge` check.
-
-    The judge answers as JSON; its harness's `scores` says where each score is. A score that is missing is no score:
-    HookError, never a low one.
-    """
-
-    def __init__(self, bundles: BundleSource, model: Model, world: World | None, sampling: Sampling) -> None:
-        self._bundles = bundles
-        self._model = model
-        self._world = world
-        self._sampling = sampling
-        self._agents: dict[str, Agent] = {}
-
-    async def judge(self, harness: str, context: dict[str, Any], deadline: float) -> dict[str, Any]:
-        """The scores by name, and the whole answer's own fields beside them."""
-        agent = self._agents.get(harness)
-        if agent is None:
-            agent = await Agent.open(self._bundles(harness), self._model, world=self._world, sampling=self._sampling)
-            self._agents[harness] = agent
-        text = context.get("text") or context.get("reply") or ""
-        trajectory = await agent.run(CommentInput(id=f"judge-{harness}", text=str(text), context=context))
-        if trajectory.stop != "replied":
-            raise HookError(f"the judge ended {trajectory.stop}: {trajectory.error or 'no reply'}")
-        try:
-            answer = orjson.loads(trajectory.reply)
-        except orjson.JSONDecodeError as error:
-            raise HookError(f"the judge's reply is not JSON: {error}") from error
-        if not isinstance(answer, dict):
-            raise HookError("the judge's reply is no JSON object")
-        scores = {name: _pick(answer, pointer) for name, pointer in agent.state.scores.items()}
-        missing = sorted(name for name, value in scores.items() if value is None)
-        if missing:
-            raise HookError(f"the judge's reply has no {', '.join(missing)}")
-        return {**answer, **scores}
-
-    async def aclose(self) -> None:
-        """Close the judges that were opened."""
-        for agent in self._agents.values():
-            await agent.aclose()
-
-
-def _pick(document: Any, pointer: str) -> Any:
-    """The part of `document` at a JSON Pointer, None when there is none."""
-    for part in pointer.split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(document, dict):
-            document = document.get(key)
-        elif isinstance(document, list) and key.isdigit() and int(key) < len(document):
-            document = document[int(key)]
-        else:
-            return None
-    return document
 
 
 def open_world_of(root: Path | None, bundle: Bundle, name: str | None) -> LiveWorld | None:
@@ -146,12 +93,16 @@ async def open_agent(
     world: World | None,
     bundles: BundleSource,
     model: Model | None = None,
-) -> AsyncIterator[Agent]:
+) -> AsyncGenerator[Agent]:
     """The agent of a config, with judge and world; everything that was opened is closed behind it."""
     policy = model or open_policy(config.policy, config.model, script=config.script)
     sampling = sampling_of(config.sampling, seed=config.seed)
-    judge = HarnessJudge(bundles, policy, world, sampling)
+    judge: HarnessJudge | None = None
     try:
+        if config.loop == "harness":
+            judge = await HarnessJudge.open(
+                bundle, bundles, policy, world=world, sampling=sampling, simulate=config.simulate
+            )
         agent = await Agent.open(
             bundle,
             policy,
@@ -163,26 +114,37 @@ async def open_agent(
             sampling=sampling,
             seed=config.seed,
             insist=config.insist,
+            isolate=config.isolate,
         )
+        if judge is not None:
+            agent.warnings.extend(judge.warnings)
         try:
             yield agent
         finally:
             await agent.aclose()
     finally:
-        await judge.aclose()
+        if judge is not None:
+            await judge.aclose()
         if model is None:
             await policy.aclose()
 
 
 def planned(requests: Sequence[CommentInput], config: RunConfig) -> list[CommentInput]:
     """The requests of a run: the first `limit`, viewers named as asked, each `repeats` times with ids #2, #3, ..."""
-    names = ViewerNames(config.viewers, os.environ.get("HARNESSCTL_VIEWER_KEY", "").encode())
+    key = os.environ.get(VIEWER_KEY, "").encode()
+    if config.viewers == "hash" and not key:
+        raise UsageError(
+            "viewers=hash needs a secret key, or a short list of names is soon guessed", hint=f"set {VIEWER_KEY}"
+        )
+    names = ViewerNames(config.viewers, key)
     chosen = [names.apply(request) for request in requests[: config.limit]]
     out = list(chosen)
     for number in range(2, config.repeats + 1):
         for request in chosen:
             session = None if request.session is None else f"{request.session}#{number}"
             out.append(msgspec.structs.replace(request, id=f"{request.id}#{number}", session=session))
+    if config.repeats > 1 and len({request.id for request in out}) < len(out):
+        raise UsageError("ids of the input end in #2, #3, ..., as those of repeats do", hint="rename them, or repeats=1")
     return out
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -117,6 +117,35 @@ def to_yaml(config: dict[str, Any]) -> str:
     from omegaconf import OmegaConf
 
     return OmegaConf.to_yaml(OmegaConf.create(config))
+
+
+def from_yaml(text: str, *, source: str) -> dict[str, Any]:
+    """The config that `to_yaml` wrote; UsageError, naming `source`, when it is none."""
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+    from yaml import YAMLError
+
+    try:
+        config = OmegaConf.to_container(OmegaConf.create(text))
+    except (YAMLError, OmegaConfBaseException) as error:
+        raise UsageError(f"{source}: not a config: {str(error).splitlines()[0]}") from error
+    if not isinstance(config, dict):
+        raise UsageError(f"{source}: not a config; got {type(config).__name__}")
+    return {str(key): value for key, value in config.items()}
+
+
+def differing_keys(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    """The keys, dotted, whose values are not the same in both."""
+    first, second = dict(_flat_items(one)), dict(_flat_items(other))
+    return sorted(key for key in first.keys() | second.keys() if first.get(key) != second.get(key))
+
+
+def _flat_items(config: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in config.items():
+        if isinstance(value, dict) and value:
+            yield from _flat_items(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
 
 
 def _group_or_name(root: Path | None, item: str) -> str:

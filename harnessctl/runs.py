@@ -1,16 +1,19 @@
 """Run folders: `runs/<UTC time>-<job>-<name>-<4 hex>/` with config.yaml, run.json, records and a report.
 
 What always holds: config.yaml is written before any work starts; run.json is replaced atomically; `runs/latest-<job>`
-points to the newest run of a job.
+points to the newest run of a job there; one process at a time holds a run.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import secrets
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,7 +21,7 @@ from pathlib import Path
 import msgspec
 import orjson
 
-from harnessctl.errors import RecordError, UsageError
+from harnessctl.errors import RecordError, StorageError, UsageError
 from harnessctl.records.run import FORMAT, Run
 from harnessctl.storage import digest_bytes, read_bytes, write_atomic
 
@@ -34,19 +37,26 @@ class RunFolder:
     def create(cls, root: Path, record: Run, config_yaml: str, *, folder: Path | None = None) -> RunFolder:
         """Make the folder (under `root`/runs unless `folder` says otherwise), write config.yaml and run.json.
 
-        UsageError when `folder` exists and is not empty: a run never writes over another.
+        UsageError when `folder` exists and is not empty: a run never writes over another. StorageError when it cannot be
+        written.
         """
+        runs = root / "runs"
         if folder is None:
             stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
             name = re.sub(r"[^A-Za-z0-9.]+", "-", record.name).strip("-") or "run"
-            folder = root / "runs" / f"{stamp}-{record.job}-{name}-{secrets.token_hex(2)}"
-        if folder.exists() and any(folder.iterdir()):
-            raise UsageError(f"{folder} is not empty", hint="give an empty --run-dir, or --resume it")
+            folder = runs / f"{stamp}-{record.job}-{name}-{secrets.token_hex(2)}"
+        try:
+            if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+                what = "not empty" if folder.is_dir() else "a file"
+                raise UsageError(f"{folder} is {what}", hint="give an empty --run-dir, or --resume it")
+        except OSError as error:
+            raise StorageError(f"cannot read {folder}: {error.strerror}") from error
         record.config = digest_bytes(config_yaml.encode())
         run = cls(folder, record)
         write_atomic(folder / "config.yaml", config_yaml.encode())
         run.save()
-        run._point_latest()
+        if folder.resolve().parent == runs.resolve():
+            run._point_latest()
         return run
 
     @classmethod
@@ -57,11 +67,43 @@ class RunFolder:
             raise RecordError(f"{folder}: no run.json there", hint="give a folder under runs/, e.g. runs/latest-run")
         try:
             document = orjson.loads(read_bytes(path))
-            if document.get("format") != FORMAT:
-                raise RecordError(f"{path}: format {document.get('format')!r}; this version reads {FORMAT}")
+            found = document.get("format") if isinstance(document, dict) else None
+            if found != FORMAT:
+                raise RecordError(f"{path}: format {found!r}; this version reads {FORMAT}")
             return cls(folder.resolve(), msgspec.convert(document, Run))
         except (orjson.JSONDecodeError, msgspec.ValidationError) as error:
             raise RecordError(f"{path}: {error}") from error
+
+    def config_yaml(self) -> str:
+        """The config that the run was made with; RecordError when it cannot be read."""
+        path = self.path / "config.yaml"
+        try:
+            return read_bytes(path).decode()
+        except UnicodeDecodeError as error:
+            raise RecordError(f"{path}: not UTF-8: {error.reason}") from error
+
+    @contextmanager
+    def held(self, records: str) -> Generator[Path]:
+        """The path of the run's file `records`, which no other process may hold meanwhile. The system lets go of it when
+        the process ends, however it ends. UsageError when another process has it."""
+        path = self.path / records
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise StorageError(f"cannot open {path}: {error.strerror}") from error
+        try:
+            self._lock(handle)
+            yield path
+        finally:
+            os.close(handle)
+
+    def _lock(self, handle: int) -> None:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UsageError(f"another process is writing to {self.path}", hint="wait until it has ended") from error
+        except OSError:  # a file system that has no locks; runs there are as safe as they were
+            return
 
     def save(self) -> None:
         """Write run.json anew, atomically."""
@@ -77,8 +119,11 @@ class RunFolder:
         if link.exists() and not link.is_symlink():
             return
         temporary = self.path.parent / f".latest-{self.record.job}-{secrets.token_hex(2)}"
-        temporary.symlink_to(self.path.name)
-        os.replace(temporary, link)
+        try:
+            temporary.symlink_to(self.path.name)
+            os.replace(temporary, link)
+        except OSError as error:
+            raise StorageError(f"cannot write {link}: {error.strerror}") from error
 
 
 def utc_now() -> str:

@@ -74,8 +74,10 @@ app.add_typer(models.app, name="models")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; returns the exit code and never raises or shows a traceback for a known error."""
+    from harnessctl.cli.process import open_streams
     from harnessctl.errors import HarnessctlError
 
+    open_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         result = typer.main.get_command(app).main(args=arguments, prog_name="harnessctl", standalone_mode=False)

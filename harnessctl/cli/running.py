@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,20 +17,27 @@ from harnessctl import recipes
 from harnessctl.assembly import RunConfig, answer, open_world_of, planned
 from harnessctl.bundle.files import Bundle
 from harnessctl.cli import output
+from harnessctl.cli.process import ended_by_signals, stdout_kept_for_data, undisturbed
 from harnessctl.cli.progress import Progress
 from harnessctl.cli.project import compiled, open_bundle, project_root
-from harnessctl.cli.transcript import summary_rows
+from harnessctl.cli.transcript import printable, summary_rows
 from harnessctl.errors import HarnessctlError, StorageError, UsageError
 from harnessctl.records.comment import CommentInput
-from harnessctl.records.requests import read_requests
+from harnessctl.records.requests import read_requests, request_lines
 from harnessctl.records.run import Run
-from harnessctl.records.trajectory import Trajectory
+from harnessctl.records.trajectory import StopReason, Trajectory
 from harnessctl.runs import RunFolder, git_commit, package_versions, utc_now
 from harnessctl.runtime.agent import Agent
+from harnessctl.runtime.viewer import recordable_request
 from harnessctl.simulate.world import LiveWorld
-from harnessctl.trajectory import ids_done
+from harnessctl.storage import cut_torn_line
+from harnessctl.trajectory import request_digest, requests_done
 
 RECORDS = "trajectories.jsonl"
+#: Rows of the table that a run ends with; `harnessctl view` shows all.
+SHOWN = 100
+#: Keys that change nothing of what a request comes to, and so may differ when a run is resumed.
+FREE_KEYS = frozenset({"workers"})
 
 
 @dataclass(frozen=True)
@@ -59,12 +66,17 @@ class RunCommand:
         return replace(self, overrides=overrides)
 
     def config(self) -> tuple[dict[str, Any], RunConfig]:
-        """The resolved recipe, plain and typed."""
-        try:
-            root: Path | None = project_root(self.project)
-        except UsageError:
-            root = None
-        plain = recipes.compose(root, "run", self.overrides)
+        """The resolved recipe, plain and typed; that of the run to resume where no keys are given."""
+        plain: dict[str, Any]
+        if self.resume is not None and not self.overrides:
+            path = self.resume / "config.yaml"
+            plain = recipes.from_yaml(RunFolder.open(self.resume).config_yaml(), source=str(path))
+        else:
+            try:
+                root: Path | None = project_root(self.project)
+            except UsageError:
+                root = None
+            plain = recipes.compose(root, "run", self.overrides)
         return plain, recipes.typed(plain, RunConfig, job="run")
 
     def config_yaml(self) -> str:
@@ -74,81 +86,59 @@ class RunCommand:
     def run(self) -> int:
         """Answer every request; 0 when each has its trajectory, 1 when some have none, 130 when interrupted."""
         plain, config = self.config()
-        requests = planned(self._requests(), config)
-        bundle, root = open_bundle(self.target, self.project, harness=config.harness)
+        before = None if self.resume is None else RunFolder.open(self.resume).record.extra
+        requests = planned(self._requests(before or {}), config)
+        if not requests:
+            raise UsageError("the input holds no request", hint="`harnessctl docs running` shows its form")
+        target = self.target or (before or {}).get("target")
+        bundle, root = open_bundle(target, self.project, harness=config.harness)
         with ExitStack() as opened:
             world = open_world_of(root, bundle, config.world)
             if world is not None:
                 opened.enter_context(world)
-            return self._answer(bundle, root, plain, config, requests, world)
+            folder = self._folder(root or Path.cwd(), bundle, config, plain, world.digest if world else None)
+            opened.enter_context(ended_by_signals())
+            records = opened.enter_context(folder.held(RECORDS))
+            return Answering(folder, records, requests, self.resume is not None, self.json).run(
+                bundle, config, root, world
+            )
 
-    def _answer(
-        self,
-        bundle: Bundle,
-        root: Path | None,
-        plain: dict[str, Any],
-        config: RunConfig,
-        requests: list[CommentInput],
-        world: LiveWorld | None,
-    ) -> int:
-        folder = self._folder(root or Path.cwd(), bundle, config, plain, world.digest if world else None)
-        records = folder.path / RECORDS
-        done_before = set(ids_done(records))
-        if self.resume is not None:
-            output.talk(f"resuming {folder.path}: {len(done_before)} of {len(requests)} requests are recorded")
-        shown: list[Trajectory] = []
-        progress = Progress("answering", total=len(requests), done=sum(r.id in done_before for r in requests))
-
-        def on_done(trajectory: Trajectory) -> None:
-            shown.append(trajectory)
-            progress.advance(f"{trajectory.id}: {trajectory.stop}, {trajectory.took_s:.1f} s")
-
-        def on_open(agent: Agent) -> None:
-            for warning in agent.warnings:
-                output.talk(f"warning: {warning}")
-
-        status, code = "failed", 1
-        try:
-            with progress:
-                asyncio.run(
-                    answer(
-                        bundle,
-                        config,
-                        requests,
-                        records,
-                        world=world,
-                        bundles=lambda name: compiled(_needed(root, name), name),
-                        done_before=done_before,
-                        on_done=on_done,
-                        on_open=on_open,
-                    )
-                )
-            status, code = "done", 0
-        except KeyboardInterrupt:
-            status, code = "interrupted", 130
-            output.talk(f"interrupted; go on with --resume {folder.path}")
-        finally:
-            self._finish(folder, requests, done_before, shown, status)
-        self._show(folder, shown)
-        return code
-
-    def _requests(self) -> list[CommentInput]:
-        if self.input is None:
+    def _requests(self, before: dict[str, Any]) -> list[CommentInput]:
+        """The input's requests; of a run that is resumed the same file, unless another is given."""
+        source = self.input or before.get("input")
+        if source is None:
             raise UsageError("--input is needed", hint="--input FILE, or --input - for standard input")
-        if self.input == "-":
-            return read_requests(sys.stdin.buffer, source="<stdin>")
-        path = Path(self.input)
+        if source == "-":
+            return read_requests(request_lines(sys.stdin.buffer), source="<stdin>")
+        path = Path(source)
         try:
             with path.open("rb") as file:
-                return read_requests(file, source=self.input)
+                return read_requests(request_lines(file), source=source)
         except OSError as error:
             raise StorageError(f"cannot read {path}: {error.strerror}") from error
 
     def _folder(
         self, root: Path, bundle: Bundle, config: RunConfig, plain: dict[str, Any], world: str | None
     ) -> RunFolder:
-        """A new run's folder, or the one to resume, which must be of the same bundle and config."""
-        text = recipes.to_yaml(plain)
+        """A new run's folder, or the one to resume, which must be of the same bundle, world and config."""
+        if self.resume is not None:
+            folder = RunFolder.open(self.resume)
+            record = folder.record
+            for what, was, now in (("bundle", record.bundle, bundle.digest), ("world", record.world, world)):
+                if was != now:
+                    raise UsageError(
+                        f"{folder.path} was made with another {what}: {(was or 'none')[:12]}, now {(now or 'none')[:12]}",
+                        hint="resume with the same, or start a new run",
+                    )
+            then = recipes.from_yaml(folder.config_yaml(), source=str(folder.path / "config.yaml"))
+            differing = [key for key in recipes.differing_keys(then, plain) if key not in FREE_KEYS]
+            if differing:
+                raise UsageError(
+                    f"{folder.path} was made with another config: {', '.join(differing)}",
+                    hint="leave the keys out to go on with the run's own",
+                )
+            return folder
+        extra = {"input": None if self.input == "-" else str(Path(self.input or "").resolve()), "target": self.target}
         record = Run(
             job="run",
             name=bundle.name,
@@ -163,49 +153,118 @@ class RunCommand:
             commit=git_commit(root),
             argv=sys.argv[1:],
             outputs={"trajectories": RECORDS},
+            extra={key: value for key, value in extra.items() if value is not None},
         )
-        if self.resume is None:
-            return RunFolder.create(root, record, text, folder=self.run_dir)
-        folder = RunFolder.open(self.resume)
-        for what, before, now in (
-            ("bundle", folder.record.bundle, bundle.digest),
-            ("world", folder.record.world, world),
-            ("config", (folder.path / "config.yaml").read_text(encoding="utf-8"), text),
-        ):
-            if before != now:
-                raise UsageError(
-                    f"{folder.path} was made with another {what}", hint="resume with the same, or start a new run"
-                )
-        folder.record = msgspec.structs.replace(folder.record, status="running", finished=None)
-        folder.save()
-        return folder
+        return RunFolder.create(root, record, recipes.to_yaml(plain), folder=self.run_dir)
 
-    def _finish(
-        self, folder: RunFolder, requests: list[CommentInput], before: set[str], shown: list[Trajectory], status: str
+
+class Answering:
+    """One run under way: what is done before, what comes of the rest, and how it is told."""
+
+    def __init__(
+        self, folder: RunFolder, records: Path, requests: list[CommentInput], is_resumed: bool, json: bool
     ) -> None:
-        counts = Counter(folder.record.counts)
-        counts.update(t.stop for t in shown)
-        counts["requests"] = len(requests)
-        counts["done"] = len(before | {t.id for t in shown})
-        folder.record.counts.update(counts)
-        folder.finish(status)
+        self._folder = folder
+        self._records = records
+        self._requests = requests
+        self._json = json
+        cut_torn_line(records)
+        done = requests_done(records)
+        self._before = set(done)
+        self._stops: Counter[str] = Counter(stop for stop, _ in done.values())
+        self._rows: list[tuple[str, ...]] = []
+        self._answered = 0
+        if is_resumed:
+            self._check_same(done)
+            output.talk(f"resuming {folder.path}: {len(done)} of {len(requests)} requests are recorded")
+            folder.record = msgspec.structs.replace(folder.record, status="running", finished=None)
+            folder.save()
 
-    def _show(self, folder: RunFolder, shown: list[Trajectory]) -> None:
-        records = folder.path / RECORDS
-        if self.json:
+    def run(self, bundle: Bundle, config: RunConfig, root: Path | None, world: LiveWorld | None) -> int:
+        """Answer the rest; the exit code."""
+        done = sum(request.id in self._before for request in self._requests)
+        progress = Progress("answering", total=len(self._requests), done=done)
+
+        def on_done(trajectory: Trajectory) -> None:
+            self._stops[trajectory.stop] += 1
+            self._answered += 1
+            if len(self._rows) < SHOWN:
+                self._rows += summary_rows([trajectory])
+            with suppress(OSError):  # nobody may be reading our talk any more; the work goes on
+                progress.advance(f"{printable(trajectory.id)}: {trajectory.stop}, {trajectory.took_s:.1f} s")
+
+        def on_open(agent: Agent) -> None:
+            for warning in agent.warnings:
+                output.talk(f"warning: {warning}")
+
+        status, code = "failed", 1
+        try:
+            with progress, stdout_kept_for_data():
+                asyncio.run(
+                    answer(
+                        bundle,
+                        config,
+                        self._requests,
+                        self._records,
+                        world=world,
+                        bundles=lambda name: compiled(_needed(root, name), name),
+                        done_before=self._before,
+                        on_done=on_done,
+                        on_open=on_open,
+                    )
+                )
+            status, code = "done", 0
+        except KeyboardInterrupt:
+            status, code = "interrupted", 130
+            with suppress(OSError):
+                output.talk(f"interrupted; go on with `harnessctl run --resume {self._folder.path}`")
+        finally:
+            with undisturbed():
+                self._finish(status)
+        self._show()
+        return code
+
+    def _check_same(self, done: dict[str, tuple[StopReason, str]]) -> None:
+        """UsageError when a request that was answered is another one now."""
+        changed = [
+            request.id
+            for request in self._requests
+            if request.id in done and done[request.id][1] != request_digest(recordable_request(request))
+        ]
+        if changed:
+            named = ", ".join(changed[:5]) + (", ..." if len(changed) > 5 else "")
+            raise UsageError(
+                f"{output.plural(len(changed), 'request')} of the input changed since they were answered: {named}",
+                hint="resume with the same input, to which lines may be added, or start a new run",
+            )
+
+    def _finish(self, status: str) -> None:
+        counts = dict(self._stops) | {
+            "requests": len(self._requests),
+            "done": len(self._before) + self._answered,
+        }
+        self._folder.record.counts.clear()
+        self._folder.record.counts.update(counts)
+        self._folder.finish(status)
+
+    def _show(self) -> None:
+        record = self._folder.record
+        if self._json:
             output.json_data(
                 {
-                    "run": str(folder.path),
-                    "trajectories": str(records),
-                    "counts": folder.record.counts,
-                    "status": folder.record.status,
+                    "run": str(self._folder.path),
+                    "trajectories": str(self._records),
+                    "counts": record.counts,
+                    "status": record.status,
                 }
             )
             return
-        if shown:
-            output.table(("id", "asked", "skills", "tools", "said", "ended"), summary_rows(shown))
-        output.talk("  ".join(f"{name} {count}" for name, count in folder.record.counts.items()))
-        output.data(str(records))
+        if self._rows:
+            output.table(("id", "asked", "skills", "tools", "said", "ended"), self._rows)
+        if self._answered > len(self._rows):
+            output.talk(f"and {self._answered - len(self._rows)} more: harnessctl view {self._folder.path}")
+        output.talk("  ".join(f"{name} {count}" for name, count in record.counts.items()))
+        output.data(str(self._records))
 
 
 def _needed(root: Path | None, name: str) -> Path:

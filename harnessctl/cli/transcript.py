@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -11,17 +12,28 @@ import orjson
 from harnessctl.cli.output import clip
 from harnessctl.records.trajectory import Trajectory
 
+#: What a terminal would obey, or that turns text round: shown as it is written in Python.
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
-def summary_rows(trajectories: Iterable[Trajectory]) -> list[tuple[str, str, str, str, str, str]]:
+
+def printable(text: str) -> str:
+    """`text` without power over the terminal: viewers, models and tools may have put escape sequences into it."""
+    return _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def summary_rows(trajectories: Iterable[Trajectory]) -> list[tuple[str, ...]]:
     """(id, asked, skills, tools, said, ended) for each trajectory; failed calls are marked with their status."""
     return [
-        (
-            t.id,
-            clip(asked(t), 60),
-            ", ".join(t.skills) or "-",
-            _tools(t) or "-",
-            clip(t.reply, 90) or "-",
-            t.stop if t.route == "public" or t.stop == "silent" else f"{t.stop} ({t.route})",
+        tuple(
+            printable(cell)
+            for cell in (
+                t.id,
+                clip(asked(t), 60),
+                ", ".join(t.skills) or "-",
+                _tools(t) or "-",
+                clip(t.reply, 90) or "-",
+                t.stop if t.route == "public" or t.stop == "silent" else f"{t.stop} ({t.route})",
+            )
         )
         for t in trajectories
     ]
@@ -74,7 +86,7 @@ def transcript(t: Trajectory) -> str:
             f"    {decision.round}  {decision.event} {decision.hook}: {decision.decision} {clip(why, 160)}".rstrip()
         )
     lines += ["", "reply:", _indent(t.reply or "(nothing)")]
-    return "\n".join(lines)
+    return printable("\n".join(lines))
 
 
 def _tools(t: Trajectory) -> str:

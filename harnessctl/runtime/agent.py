@@ -18,12 +18,12 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import msgspec
 
 from harnessctl.bundle import Bundle
-from harnessctl.errors import BundleError
+from harnessctl.errors import BundleError, HarnessctlError, UsageError
 from harnessctl.manifests.specs.harness import DEFAULT_LIMITS
 from harnessctl.records.comment import CommentInput
 from harnessctl.records.trajectory import Trajectory
@@ -38,7 +38,7 @@ from harnessctl.runtime.loop import Loop, loop_state
 from harnessctl.runtime.model_call import ModelCaller
 from harnessctl.runtime.notices import Notices
 from harnessctl.runtime.prompt import PromptError
-from harnessctl.runtime.protocols import Model, Sampling, World
+from harnessctl.runtime.protocols import Model, Sampling, SandboxedWorld, World
 from harnessctl.runtime.request import RequestRun
 from harnessctl.runtime.round import Rounds
 from harnessctl.runtime.scene import Scene, SessionState
@@ -72,6 +72,7 @@ class Agent:
         loop: Loop = "harness",
         seed: int = 0,
         insist: bool = False,
+        isolate: bool = False,
         sessions: SessionStore | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -84,6 +85,11 @@ class Agent:
         self._tools = tools
         self._hooks = hooks
         self._world = world
+        self._isolated: SandboxedWorld | None = None
+        if isolate and world is not None:
+            if not hasattr(world, "sandbox"):
+                raise UsageError("requests cannot be isolated in a world without sandboxes")
+            self._isolated = cast("SandboxedWorld", world)
         self._sampling = sampling or Sampling()
         self._seed = seed
         self._clock = clock or Clock()
@@ -126,14 +132,16 @@ class Agent:
         sampling: Sampling | None = None,
         seed: int = 0,
         insist: bool = False,
+        isolate: bool = False,
         sessions: SessionStore | None = None,
         clock: Clock | None = None,
     ) -> Self:
         """An agent with its tools connected and its hooks loaded; close it with `aclose` or `async with`.
 
         `limits` replaces effective limits by name, in the texts that cite them too. `simulate` runs the tools'
-        sandboxed replicas. `env` is where tools read `${NAME}` from, by default the process's environment. `insist` makes a model
-        load a skill, until a Reply Skill is loaded, where the harness requires one: for models that would not by themselves.
+        sandboxed replicas. `env` is where tools read `${NAME}` from, by default the process's environment. `insist` makes
+        a model load a skill, until a Reply Skill is loaded, where the harness requires one: for models that would not by
+        themselves. `isolate` gives each request, or each session, a sandbox of the world, which must have them.
         """
         state = loop_state(bundle, loop, limits)
         surface = SurfaceView(state)
@@ -153,6 +161,7 @@ class Agent:
                 loop=loop,
                 seed=seed,
                 insist=insist,
+                isolate=isolate,
                 sessions=sessions,
                 clock=clock,
             )
@@ -177,10 +186,17 @@ class Agent:
         await self._tools.aclose()
 
     async def run(
-        self, request: CommentInput, *, on_cancelled: Callable[[Trajectory], None] | None = None
+        self,
+        request: CommentInput,
+        *,
+        deadline: float | None = None,
+        on_cancelled: Callable[[Trajectory], None] | None = None,
     ) -> Trajectory:
-        """Carry one request through; see the module's docstring for what may happen."""
-        run = self._begin(request)
+        """Carry one request through; see the module's docstring for what may happen.
+
+        `deadline`, on the clock's monotonic time, ends it before `deadline_s` has passed.
+        """
+        run = self._begin(request, deadline)
         try:
             if run.session is None:
                 ending = await self._end(run)
@@ -193,9 +209,12 @@ class Agent:
             if on_cancelled is not None:
                 on_cancelled(self._record(run, Ending("cancelled")))
             raise
+        finally:
+            if run.world is not None:
+                run.world.close()
         return self._record(run, ending)
 
-    def _begin(self, request: CommentInput) -> RequestRun:
+    def _begin(self, request: CommentInput, deadline: float | None) -> RequestRun:
         """The request's state. Nothing here depends on what may fail."""
         now = self._clock.monotonic()
         limits = self.surface.limits
@@ -208,7 +227,7 @@ class Agent:
             session=SessionState(),
             world=self._world,
             started=now,
-            deadline=now + limits["deadline_s"],
+            deadline=now + limits["deadline_s"] if deadline is None else min(deadline, now + limits["deadline_s"]),
             message=messages[0]["text"] if len(messages) == 1 else "\n".join(m["text"] for m in messages),
             warnings=warnings,
         )
@@ -220,6 +239,7 @@ class Agent:
             viewer_messages=messages,
             sampling=self._sampling,
             seed=self._seed,
+            deadline=deadline,
             started_at=self._clock.now().isoformat(),
         )
 
@@ -230,7 +250,8 @@ class Agent:
         try:
             ending = await within(self._steps(run), left)
         except TimeoutError:  # nothing below lets its own time-outs out
-            ending = Ending("deadline", error=f"deadline_s of {scene.limits['deadline_s']} s had passed")
+            bound = "the deadline that was set" if run.deadline else f"deadline_s of {scene.limits['deadline_s']} s"
+            ending = Ending("deadline", error=f"{bound} had passed")
         except Exception as error:  # a fault of the runtime's own must not take other requests with it
             _log.exception("request %s failed inside the runtime", run.request.id)
             ending = Ending("model_error", error=f"fault in the runtime: {type(error).__name__}: {error}")
@@ -242,7 +263,9 @@ class Agent:
     async def _steps(self, run: RequestRun) -> Ending:
         scene, request = run.scene, run.request
         try:
-            scene.context = self._context.read(request, self._world, scene.warnings)
+            if self._isolated is not None:
+                scene.world = self._copy_of(self._isolated, run)
+            scene.context = self._context.read(request, scene.world, scene.warnings)
         except ContextError as error:
             return Ending("hook_blocked", error=str(error))
         if run.session is not None and scene.session.turns >= scene.limits["max_turns"]:
@@ -264,6 +287,16 @@ class Agent:
         if told:
             run.messages.append({"role": "user", "content": told})
         return await self._rounds.run(run)
+
+    def _copy_of(self, world: SandboxedWorld, run: RequestRun) -> World:
+        """The request's own copy of the world, or its session's. ContextError when none can be made."""
+        held = run if run.session is None else run.session
+        if held.world is None:
+            try:
+                held.world = world.sandbox()
+            except HarnessctlError as error:
+                raise ContextError(f"context: the world failed: {error.message}") from error
+        return held.world
 
     def _record(self, run: RequestRun, ending: Ending) -> Trajectory:
         scene = run.scene

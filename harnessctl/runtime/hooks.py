@@ -85,15 +85,18 @@ class HookSet:
         if hooks is None:
             return verdict
         moment = Moment(event, scene, self._tools)
+        tool = scene.tool.name if scene.tool is not None else None
         for hook in hooks:
             if verdict is not PASS and hook.observe is None:
                 continue
             begun = time.perf_counter()
-            decision: HookDecision | None = None
+            decision = HookDecision(
+                hook=hook.id, event=event, round=scene.round, decision="pass", took_s=0.0, tool=tool
+            )
             try:
                 if hook.when is not None and not hook.when(moment):
                     continue
-                decision = self._decision(hook, moment)
+                scene.decisions.append(decision)
                 if hook.observe is not None:
                     self._observe(hook, moment, decision)
                     continue
@@ -105,15 +108,13 @@ class HookSet:
                 if outcome is not PASSED:
                     verdict = hook.actor.decide(moment, outcome, decision)
             except asyncio.CancelledError:
-                if decision is not None:
-                    decision.decision, decision.error = (
-                        "error",
-                        f"hook {hook.id}: the request ended before it had answered",
-                    )
+                decision.decision = "error"
+                decision.error = f"hook {hook.id}: the request ended before it had answered"
                 raise
             except Exception as error:
                 # Whatever goes wrong in a hook, ours or the project's fault, is named and stays in that hook.
-                decision = decision or self._decision(hook, moment)
+                if not scene.decisions or scene.decisions[-1] is not decision:
+                    scene.decisions.append(decision)
                 verdict = _failed(hook, error, decision, verdict)
             decision.took_s = time.perf_counter() - begun
         return verdict
@@ -123,20 +124,6 @@ class HookSet:
         loop = asyncio.get_running_loop()
         while pending := [task for task in self._observers if task.get_loop() is loop]:
             await asyncio.wait(pending)
-
-    def _decision(self, hook: _Runner, moment: Moment) -> HookDecision:
-        """A decision to pass, appended to the scene's record."""
-        scene = moment.scene
-        decision = HookDecision(
-            hook=hook.id,
-            event=moment.event,
-            round=scene.round,
-            decision="pass",
-            took_s=0.0,
-            tool=scene.tool.name if scene.tool is not None else None,
-        )
-        scene.decisions.append(decision)
-        return decision
 
     def _observe(self, hook: _Runner, moment: Moment, decision: HookDecision) -> None:
         """Tell an observer of the event as it is now, beside the request."""

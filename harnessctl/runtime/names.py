@@ -112,12 +112,12 @@ def plain_call(call: ToolCall) -> dict[str, Any]:
 
 
 def copied(value: Any) -> Any:
-    """`value` with every list and dict of it copied."""
+    """`value` with every list and dict of it copied, and calls as `plain_call` gives them."""
     if isinstance(value, dict):
         return {key: copied(item) for key, item in value.items()}
     if isinstance(value, list):
         return [copied(item) for item in value]
-    return value
+    return plain_call(value) if isinstance(value, ToolCall) else value
 
 
 class NamesView(Mapping[str, Any]):

@@ -23,7 +23,7 @@ _NAMES = (
     r"|(?:start|end)_of_turn|(?:begin|beginning|end)_of_(?:text|sentence)|arg_(?:key|value)"
 )
 _TOKEN = re.compile(
-    r"<[|\uff5c][^|\uff5c<>\n]{1,40}[|\uff5c]>"
+    r"<[|\uff5c][^|\uff5c<>\[\]\n]{1,40}[|\uff5c]>"
     rf"|</?(?:{_NAMES})>"
     r"|\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|gMASK|BOS|EOS)\]",
     re.IGNORECASE,

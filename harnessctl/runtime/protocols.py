@@ -109,6 +109,18 @@ class World(Protocol):
         ...
 
 
+class SandboxedWorld(World, Protocol):
+    """A world of which each request can have a copy of its own."""
+
+    def sandbox(self) -> SandboxedWorld:
+        """A private copy in the first state; gone when it is closed or forgotten."""
+        ...
+
+    def close(self) -> None:
+        """Release the copy; closing twice is allowed."""
+        ...
+
+
 class ToolContext(msgspec.Struct, kw_only=True):
     """What a python tool receives as its argument `ctx`, if it declares one.
 

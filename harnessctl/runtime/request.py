@@ -8,7 +8,7 @@ from typing import Any
 from harnessctl.records.comment import CommentInput
 from harnessctl.records.trajectory import ModelCall
 from harnessctl.runtime.pending import PendingCall
-from harnessctl.runtime.protocols import Sampling, ToolContext
+from harnessctl.runtime.protocols import Sampling, SandboxedWorld, ToolContext
 from harnessctl.runtime.repeat import RepeatDetector
 from harnessctl.runtime.scene import Scene
 from harnessctl.runtime.session import Session
@@ -19,11 +19,12 @@ class RequestRun:
     """One request. `messages` is the scene's own list and only grows; `head` is how many of them came before this turn.
     `viewer_messages` are the viewers' words, cleaned, as prompt blocks read them.
 
-    `pending` are the tool calls that are being run: a request that is cut off records what became of them.
+    `world` is the request's own copy, where requests are isolated and have no session. `deadline` is one that the caller set, beside the harness's own. `pending` are the tool calls that are being run: a request that is cut off records what became of them.
     """
 
     __slots__ = (
         "calls",
+        "deadline",
         "head",
         "messages",
         "paths",
@@ -41,6 +42,7 @@ class RequestRun:
         "tool_context",
         "turn",
         "viewer_messages",
+        "world",
     )
 
     def __init__(
@@ -52,6 +54,7 @@ class RequestRun:
         viewer_messages: list[dict[str, Any]],
         sampling: Sampling,
         seed: int,
+        deadline: float | None,
         started_at: str,
     ) -> None:
         self.request = request
@@ -60,6 +63,7 @@ class RequestRun:
         self.viewer_messages = viewer_messages
         self.sampling = sampling
         self.seed = seed
+        self.deadline = deadline
         self.started_at = started_at
         self.messages: list[dict[str, Any]] = scene.messages
         self.head = 0
@@ -72,6 +76,7 @@ class RequestRun:
         self.prompt_digest: str | None = None
         self.random: random.Random | None = None
         self.tool_context: ToolContext | None = None
+        self.world: SandboxedWorld | None = None
 
     def jitter(self) -> float:
         """The next number in [0, 1) of this request's own stream."""

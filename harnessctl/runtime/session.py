@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from harnessctl.runtime.protocols import SandboxedWorld
 from harnessctl.runtime.scene import SessionState
 
 DEFAULT_CAPACITY = 10_000
@@ -21,13 +22,14 @@ class Session(msgspec.Struct, kw_only=True):
     """One session. `lock` is held while a turn is under way.
 
     `prefix_ids` are the ids of the first `prefix_messages` messages as the last turn left them, for turns that have the
-    same `prefix_key`.
+    same `prefix_key`. `world` is the session's own copy, where requests are isolated.
     """
 
     state: SessionState = msgspec.field(default_factory=SessionState)
     prefix_ids: list[int] | None = None
     prefix_messages: int = 0
     prefix_key: str = ""
+    world: SandboxedWorld | None = None
     lock: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
 
 

@@ -31,6 +31,8 @@ class Turns:
         scene.session = run.session.state
         scene.skills = [self._skills[name] for name in scene.session.skills if name in self._skills]
         scene.deadline = self._clock.monotonic() + scene.limits["deadline_s"]
+        if run.deadline is not None:
+            scene.deadline = min(scene.deadline, run.deadline)
 
     def assemble(self, run: RequestRun) -> None:
         """The first messages: system, what earlier turns left, the viewer's. PromptError when a block fails.

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import orjson
 
 from harnessctl.errors import RecordError
 from harnessctl.records.trajectory import FORMAT, StopReason, Trajectory
-from harnessctl.storage import read_json_lines
+from harnessctl.storage import digest_bytes, read_json_lines
 
 
 def read_trajectories(path: Path) -> Iterator[Trajectory]:
@@ -28,9 +29,29 @@ def ids_done(path: Path) -> dict[str, StopReason]:
 
     A request that was cancelled is not done.
     """
+    return {ended.id: ended.stop for ended in _ended(path)}
+
+
+def requests_done(path: Path) -> dict[str, tuple[StopReason, str]]:
+    """How each request in `path` ended, and the digest of what was asked (`request_digest`), by id."""
+    return {ended.id: (ended.stop, request_digest(ended.request)) for ended in _ended(path)}
+
+
+def request_digest(request: dict[str, Any]) -> str:
+    """SHA-256 of a request as trajectories record it."""
+    return digest_bytes(orjson.dumps(request, option=orjson.OPT_SORT_KEYS))
+
+
+class _Ended(msgspec.Struct):
+    id: str
+    stop: StopReason
+    request: dict[str, Any]
+
+
+def _ended(path: Path) -> Iterator[_Ended]:
+    """The requests of `path` that ended by themselves; none when there is no file."""
     if not path.exists():
-        return {}
-    done: dict[str, StopReason] = {}
+        return
     for number, document in read_json_lines(path):
         _check_format(path, number, document)
         try:
@@ -38,13 +59,7 @@ def ids_done(path: Path) -> dict[str, StopReason]:
         except msgspec.ValidationError as error:
             raise RecordError(f"{path}:{number}: not a trajectory: {error}") from error
         if ended.stop != "cancelled":
-            done[ended.id] = ended.stop
-    return done
-
-
-class _Ended(msgspec.Struct):
-    id: str
-    stop: StopReason
+            yield ended
 
 
 def _check_format(path: Path, number: int, document: Any) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -39,7 +40,7 @@ def test_stdin_json_and_view(harnessctl, shop, monkeypatch):
     line = b'{"id": "a", "text": "How much is the teapot?"}\n'
 
     class Stdin:
-        buffer = [line]
+        buffer = io.BytesIO(line)
 
     monkeypatch.setattr("sys.stdin", Stdin)
     done = harnessctl("run", "--input", "-", *SCRIPTED, "--json", cwd=shop)
@@ -70,7 +71,7 @@ def test_a_sweep_runs_every_combination(harnessctl, shop):
     ("line", "says"),
     [
         ("{", "not JSON"),
-        ("[]", "E-INPUT-FORM"),
+        ("[]", "input-form"),
         ('{"id": "x"}', "exactly one of them"),
         ('{"id": "x", "text": "a", "messages": [{"text": "b"}]}', "exactly one of them"),
         ('{"id": "x", "text": 3}', "Expected `str"),

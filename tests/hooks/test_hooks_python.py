@@ -56,6 +56,11 @@ def test_what_a_function_returns(form, body, decision, reason):
         ("raise SystemExit(3)", "SystemExit: 3 (own, line 2)"),
         ("import asyncio\nraise asyncio.CancelledError", "it raised CancelledError"),
         ("raise StopIteration", "StopIteration"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt (own, line 2)"),
+        ("raise GeneratorExit", "GeneratorExit (own, line 2)"),
+        ("raise type('Odd', (BaseException,), {})('x')", "Odd: x (own, line 2)"),
+        ("raise type('Mute', (Exception,), {'__str__': lambda self: 1 / 0})()", "Mute (own, line 2)"),
+        ("return {'ok': True, 'value': None}", "reply would become None, which is no text"),
         ("return f(names)", "it returned" if False else "Error"),
     ],
 )

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harnessctl.bundle.state import Tool
+from harnessctl.manifests.specs.tools import McpDefaults
 from harnessctl.runtime.tools.drift import bare, drift
 
 SCHEMA = {
@@ -115,7 +116,7 @@ def test_what_was_compiled_from_a_real_list_does_not_differ_from_it(shared_data:
             continue
         for listed in document.get("tools", []) if isinstance(document, dict) else []:
             if isinstance(listed, dict) and "inputSchema" in listed:
-                tool = discovered_tool("s", {"command": "x"}, listed)
+                tool = discovered_tool("s", McpDefaults(), listed)
                 assert isinstance(tool, Tool)
                 assert drift("s", {"discover": True}, {tool.name: tool}, [listed]) == []
                 count += 1

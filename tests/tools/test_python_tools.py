@@ -37,7 +37,7 @@ def test_ctx_is_given_to_a_function_that_declares_it(bench: Any, define: str) ->
     assert (outcome.result, ctx.session) == ("ok", {"n": 1})
 
 
-@pytest.mark.parametrize("define", ["def", "async def"])
+@pytest.mark.parametrize("define", ["def", "async def", "inline"])
 @pytest.mark.parametrize(
     ("raised", "status", "said"),
     [
@@ -45,6 +45,12 @@ def test_ctx_is_given_to_a_function_that_declares_it(bench: Any, define: str) ->
         ("ValueError()", "error", "the tool failed: ValueError (m, line 2)"),
         ("SystemExit(2)", "error", "the tool failed: SystemExit: 2 (m, line 2)"),
         ("StopIteration(2)", "error", "StopIteration"),
+        ("KeyboardInterrupt()", "error", "KeyboardInterrupt"),
+        ("GeneratorExit()", "error", "GeneratorExit"),
+        ("type('Odd', (BaseException,), {})('x')", "error", "the tool failed: Odd: x (m, line 2)"),
+        ("type('Mute', (Exception,), {'__str__': lambda self: 1 / 0})()", "error", "the tool failed: Mute (m, line 2)"),
+        ("__import__('harnessctl.errors', fromlist=['x']).ToolError(42)", "error", "42"),
+        ("__import__('harnessctl.errors', fromlist=['x']).ToolError('No.', hint='ask')", "error", "No. (ask)"),
         ("__import__('asyncio').CancelledError()", "error", "the tool was cancelled from within"),
         ("PermissionError('log in first')", "denied", "not permitted: log in first"),
         ("TimeoutError('the shop is slow')", "timeout", "the shop is slow"),
@@ -55,9 +61,40 @@ def test_ctx_is_given_to_a_function_that_declares_it(bench: Any, define: str) ->
 def test_what_a_function_raises_is_a_status_and_a_sentence(
     bench: Any, define: str, raised: str, status: str, said: str
 ) -> None:
-    outcome = bench.python(f"{define} tool():\n    raise {raised}")
+    inline = "\ntool.inline = True" if define == "inline" else ""
+    outcome = bench.python(f"{define.replace('inline', 'def')} tool():\n    raise {raised}{inline}")
     assert (outcome.status, outcome.result) == (status, None)
     assert said in outcome.error
+
+
+def test_what_a_function_does_to_its_arguments_stays_with_it(bench: Any) -> None:
+    args = {"skus": ["a"], "opts": {"n": 1}}
+    outcome = bench.python(
+        "def tool(skus, opts):\n    skus.append('b')\n    opts.clear()\n    return skus",
+        args,
+        parameters={"properties": {"skus": {}, "opts": {}}, "required": ["skus", "opts"]},
+    )
+    assert outcome.result == ["a", "b"]
+    assert args == {"skus": ["a"], "opts": {"n": 1}}
+
+
+def test_calls_that_hang_hold_up_no_other_tool(bench: Any) -> None:
+    release = threading.Event()
+    code = {"m": "import threading\ndef hang(wait): wait.wait()\ndef quick(): return 1"}
+    hang = bench.tool("hang", run={"python": "m:hang"}, timeout_s=0.05)
+    quick = bench.tool("quick", run={"python": "m:quick"})
+    toolset = bench.make(hang, quick, code=code)
+
+    async def many() -> tuple[Any, Any]:
+        hung = await asyncio.gather(*(toolset.call(hang, {"wait": release}, bench.ctx(), 5) for _ in range(40)))
+        return hung, await toolset.call(quick, {}, bench.ctx(), 5)
+
+    try:
+        hung, done = asyncio.run(many())
+    finally:
+        release.set()
+    assert {outcome.status for outcome in hung} == {"timeout"}
+    assert (done.status, done.result) == ("ok", 1)
 
 
 def test_a_long_error_is_cut(bench: Any) -> None:

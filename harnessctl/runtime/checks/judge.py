@@ -6,6 +6,7 @@ from above, and where the judge gives no usable score, the check is a HookError:
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any
 
 from harnessctl.errors import HookError
@@ -28,7 +29,7 @@ def compile_judge(raw: Any, setting: Setting) -> Check:
     passes = expression(spec.pass_)
 
     async def wait(moment: Moment) -> Outcome:
-        given = {name: copied(evaluate(moment.names)) for name, evaluate in context.items()}
+        given = {name: _plain(evaluate(moment.names)) for name, evaluate in context.items()}
         deadline = min(moment.deadline, moment.scene.deadline)
         try:
             scores = await within(judge.judge(spec.harness, given, deadline), moment.deadline)
@@ -48,6 +49,11 @@ def compile_judge(raw: Any, setting: Setting) -> Check:
         return Outcome(ok=False, reason=reason if told else f"not true of the scores: {spec.pass_}", told=told)
 
     return Check(wait=wait)
+
+
+def _plain(value: Any) -> Any:
+    """What an expression gave, as the judge's context holds it: a filter such as `map` gives a generator."""
+    return copied(list(value) if isinstance(value, Generator) else value)
 
 
 CHECKS = {"judge": compile_judge}

@@ -30,7 +30,8 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.-]*)\}")
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 #: Of a URL as written: what is not encoded.
 _KEPT = "%/:?#[]@!$&'()*+,;=~{}"
-_MISSING = object()
+#: What stands at a JSON Pointer to nothing.
+MISSING = object()
 
 
 class HttpClient:
@@ -91,7 +92,7 @@ class HttpCall:
         body = None if self._body is None else self._fill(self._body, args)
         headers = CIMultiDict({"Accept": "application/json, text/plain;q=0.8, */*;q=0.5"})
         data: bytes | None = None
-        if body is not None and body is not _MISSING:
+        if body is not None and body is not MISSING:
             data = orjson.dumps(body)
             headers["Content-Type"] = "application/json"
         environment = self._client.environment
@@ -162,7 +163,7 @@ class HttpCall:
 
     def _picked(self, value: Any) -> Any:
         found = at_pointer(value, self._pick or "")
-        if found is _MISSING:
+        if found is MISSING:
             raise Failure("error", f"the answer has nothing at {self._pick}", retryable=False)
         return found
 
@@ -199,22 +200,22 @@ class HttpCall:
         """`node` with its placeholders filled in; a member whose argument was left out is left out."""
         if isinstance(node, dict):
             filled = {key: self._fill(value, args) for key, value in node.items()}
-            return {key: value for key, value in filled.items() if value is not _MISSING}
+            return {key: value for key, value in filled.items() if value is not MISSING}
         if isinstance(node, list):
-            return [value for item in node if (value := self._fill(item, args)) is not _MISSING]
+            return [value for item in node if (value := self._fill(item, args)) is not MISSING]
         if not isinstance(node, str):
             return node
         whole = _PLACEHOLDER.fullmatch(node)
         if whole and whole[1] in self._known:
-            return args.get(whole[1], _MISSING)
+            return args.get(whole[1], MISSING)
         named = {name for name in _PLACEHOLDER.findall(node) if name in self._known}
         if not named <= args.keys():
-            return _MISSING
+            return MISSING
         return _PLACEHOLDER.sub(lambda m: _as_text(args[m[1]]) if m[1] in named else m[0], node)
 
 
 def at_pointer(value: Any, pointer: str) -> Any:
-    """The part of `value` at a JSON Pointer (RFC 6901); a private mark where there is none."""
+    """The part of `value` at a JSON Pointer (RFC 6901); MISSING where there is none."""
     for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
         if isinstance(value, dict) and key in value:
@@ -222,7 +223,7 @@ def at_pointer(value: Any, pointer: str) -> Any:
         elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
             value = value[int(key)]
         else:
-            return _MISSING
+            return MISSING
     return value
 
 
