@@ -59,7 +59,7 @@ class RunConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     script: str | None = None
     seed: Annotated[int, Meta(ge=0)] = 0
     limit: Annotated[int, Meta(ge=1)] | None = None
-    repeats: Annotated[int, Meta(ge=1)] = 1
+    repeats: Annotated[int, Meta(ge=1, le=10_000)] = 1
     workers: Annotated[int, Meta(ge=1, le=256)] = 1
     simulate: bool = False
     isolate: bool = False
@@ -144,7 +144,9 @@ def planned(requests: Sequence[CommentInput], config: RunConfig) -> list[Comment
             session = None if request.session is None else f"{request.session}#{number}"
             out.append(msgspec.structs.replace(request, id=f"{request.id}#{number}", session=session))
     if config.repeats > 1 and len({request.id for request in out}) < len(out):
-        raise UsageError("ids of the input end in #2, #3, ..., as those of repeats do", hint="rename them, or repeats=1")
+        raise UsageError(
+            "ids of the input end in #2, #3, ..., as those of repeats do", hint="rename them, or repeats=1"
+        )
     return out
 
 

@@ -89,13 +89,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write("interrupted\n")
         code = 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
+        code = _unread()
+    except SystemExit as error:
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+        code = _unread()  # so the command-line library answers a pipe that nobody reads any more
     except Exception as error:
         code = _click_error(error)
     if argv is None:
         sys.exit(code)
     return code
+
+
+def _unread() -> int:
+    """Nobody reads our output any more (`| head`): what is left of it is dropped, and that is no failure."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return 0
 
 
 def _report(error: Exception, *, json: bool) -> int:

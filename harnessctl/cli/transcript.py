@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -22,7 +22,10 @@ def printable(text: str) -> str:
 
 
 def summary_rows(trajectories: Iterable[Trajectory]) -> list[tuple[str, ...]]:
-    """(id, asked, skills, tools, said, ended) for each trajectory; failed calls are marked with their status."""
+    """(id, asked, skills, tools, said, ended) for each trajectory.
+
+    Failed calls are marked with their status; a reply that was proposed and never said is shown as such.
+    """
     return [
         tuple(
             printable(cell)
@@ -31,7 +34,7 @@ def summary_rows(trajectories: Iterable[Trajectory]) -> list[tuple[str, ...]]:
                 clip(asked(t), 60),
                 ", ".join(t.skills) or "-",
                 _tools(t) or "-",
-                clip(t.reply, 90) or "-",
+                clip(t.reply, 90) or _unsaid(t),
                 t.stop if t.route == "public" or t.stop == "silent" else f"{t.stop} ({t.route})",
             )
         )
@@ -43,7 +46,7 @@ def asked(trajectory: Trajectory) -> str:
     """What the viewer or viewers wrote."""
     request = trajectory.request
     if request.get("messages"):
-        return " / ".join(str(m.get("text", "")) for m in request["messages"])
+        return " / ".join(str(m.get("text", "")) for m in request["messages"] if isinstance(m, dict))
     return str(request.get("text", ""))
 
 
@@ -66,9 +69,8 @@ def transcript(t: Trajectory) -> str:
         lines.append(f"[{message.get('role')}]")
         if message.get("content"):
             lines.append(_indent(str(message["content"])))
-        for call in message.get("tool_calls") or ():
-            function = call.get("function", {})
-            lines.append(f"    -> {function.get('name')} {function.get('arguments')}")
+        for name, arguments in _called(message):
+            lines.append(f"    -> {name} {arguments}")
     if t.tools:
         lines += ["", "tool calls:"]
     for call in t.tools:
@@ -87,6 +89,23 @@ def transcript(t: Trajectory) -> str:
         )
     lines += ["", "reply:", _indent(t.reply or "(nothing)")]
     return printable("\n".join(lines))
+
+
+def _called(message: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
+    """(name, arguments) of the calls in a message, as far as it has the form of one."""
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict):
+            yield function.get("name"), function.get("arguments")
+
+
+def _unsaid(t: Trajectory) -> str:
+    """The last reply that was proposed and not said, marked so; `-` when there was none."""
+    if t.stop in ("silent", "refused"):
+        return "-"
+    last = next((m.get("content") for m in reversed(t.messages) if m.get("role") == "assistant"), None)
+    return f"(not said: {clip(str(last), 60)})" if last else "-"
 
 
 def _tools(t: Trajectory) -> str:
