@@ -24,7 +24,7 @@ from harnessctl.runtime.agent import Agent
 from harnessctl.runtime.batch import BatchResult, run_many
 from harnessctl.runtime.judge import BundleSource, HarnessJudge
 from harnessctl.runtime.protocols import Model, World
-from harnessctl.trajectory import TrajectoryWriter, ViewerNames
+from harnessctl.trajectory import TrajectoryWriter, ViewerNames, read_trajectories
 
 if TYPE_CHECKING:
     from harnessctl.simulate.world import LiveWorld
@@ -166,6 +166,7 @@ async def answer(
     async with open_agent(bundle, config, world=world, bundles=bundles) as agent:
         if on_open is not None:
             on_open(agent)
+        _restore_sessions(agent, requests, done_before or set(), records)
         with TrajectoryWriter(records) as writer:
             return await run_many(
                 agent,
@@ -175,3 +176,13 @@ async def answer(
                 done_before=done_before or (),
                 on_done=on_done,
             )
+
+
+def _restore_sessions(agent: Agent, requests: Sequence[CommentInput], done: set[str], records: Path) -> None:
+    """Sessions that a run broke off in go on from their recorded turns."""
+    broken_off = {request.session for request in requests if request.session is not None and request.id not in done}
+    begun = {request.session for request in requests if request.session is not None and request.id in done}
+    if wanted := broken_off & begun:
+        for trajectory in read_trajectories(records):
+            if trajectory.session in wanted and trajectory.stop != "cancelled":
+                agent.restore(trajectory)

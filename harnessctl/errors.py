@@ -42,7 +42,7 @@ class Fault:
 
     def render(self) -> str:
         """The fault as text: `path:line:col: error[CODE]: what; got ...; allowed ...` and a `hint:` line."""
-        place = f"{self.path}:{self.line}:{self.col}" if self.line else self.path
+        place = ":".join([self.path, *(str(n) for n in (self.line, self.col) if n)])
         text = f"{place}: {self.severity}[{self.code}]: {self.message}"
         if self.got:
             text += f"; got {self.got}"

@@ -13,7 +13,7 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -53,8 +53,14 @@ class RunFolder:
             raise StorageError(f"cannot read {folder}: {error.strerror}") from error
         record.config = digest_bytes(config_yaml.encode())
         run = cls(folder, record)
-        write_atomic(folder / "config.yaml", config_yaml.encode())
-        run.save()
+        try:
+            write_atomic(folder / "config.yaml", config_yaml.encode())
+            run.save()
+        except StorageError:
+            with suppress(OSError):  # leave nothing half-made behind
+                (folder / "config.yaml").unlink(missing_ok=True)
+                folder.rmdir()
+            raise
         if folder.resolve().parent == runs.resolve():
             run._point_latest()
         return run

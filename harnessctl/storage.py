@@ -7,6 +7,7 @@ JSON Lines file is whole or is the torn last one, which readers report and write
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import tempfile
@@ -23,7 +24,8 @@ from harnessctl.errors import RecordError, StorageError
 def canonical_json(value: Any) -> bytes:
     """`value` as RFC 8785 canonical JSON.
 
-    StorageError for what that form cannot hold: an integer beyond 2^53 - 1, NaN, infinity, a lone surrogate.
+    StorageError for what that form cannot hold: an integer that no double holds exactly, NaN, infinity, a lone
+    surrogate, values nested too deeply. What was read from the result gives the same bytes again.
 
     orjson writes the same bytes, many times faster, for all but keys outside ASCII (RFC 8785 sorts by UTF-16 units) and
     floats that either writes with an exponent; what has one of those goes the long way.
@@ -32,12 +34,16 @@ def canonical_json(value: Any) -> bytes:
         return orjson.dumps(_plain(value), option=orjson.OPT_SORT_KEYS)
     except (_NotPlain, TypeError):
         pass  # TypeError: a lone surrogate, say, which the long way names
+    except RecursionError:
+        raise StorageError("not representable as canonical JSON: nested too deeply") from None
     import rfc8785
 
     try:
-        return rfc8785.dumps(value)
+        return rfc8785.dumps(_doubles(value))
     except rfc8785.CanonicalizationError as error:
         raise StorageError(f"not representable as canonical JSON: {error}") from error
+    except RecursionError:
+        raise StorageError("not representable as canonical JSON: nested too deeply") from None
 
 
 class _NotPlain(Exception):
@@ -62,6 +68,18 @@ def _plain(value: Any) -> Any:
     if value == 0.0:
         return 0
     raise _NotPlain
+
+
+def _doubles(value: Any) -> Any:
+    """`value` with integers beyond 2^53 - 1 as floats where a float is exactly that: 1e17 is written without an exponent
+    and so read back as an integer."""
+    if isinstance(value, dict):
+        return {key: _doubles(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_doubles(item) for item in value]
+    if type(value) is int and 2**53 <= abs(value) < 10**21 and int(float(value)) == value:
+        return float(value)
+    return value
 
 
 def digest_bytes(data: bytes) -> str:
@@ -89,7 +107,7 @@ def write_atomic(path: Path, data: bytes) -> None:
     """
     temporary = ""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -104,6 +122,14 @@ def write_atomic(path: Path, data: bytes) -> None:
         raise StorageError(f"cannot write {path}: {error.strerror}") from error
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it; NotADirectoryError where a file of its name is in the way."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise NotADirectoryError(errno.ENOTDIR, f"{path} is not a folder") from None
+
+
 class JsonLinesWriter:
     """Appends JSON documents, one a line, each with a single write so that kill -9 tears at most the last line.
 
@@ -114,7 +140,7 @@ class JsonLinesWriter:
         self.path = path
         self._durable = durable
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             cut_torn_line(path)
             self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:

@@ -6,6 +6,7 @@ the state came from and cannot change behaviour.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ import msgspec
 import orjson
 
 from harnessctl.bundle.state import HarnessState
-from harnessctl.errors import BundleError
+from harnessctl.errors import BundleError, StorageError
 from harnessctl.storage import canonical_json, digest_bytes, read_bytes, write_atomic
 
 FORMAT = "harnessctl/bundle.v1"
+
+_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]{0,250}")
 
 
 class Bundle(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -79,13 +82,20 @@ def read_bundle(path: Path, *, verify: bool = True) -> Bundle:
             hint="compile it again with this version of harnessctl",
         )
     if verify:
-        actual = digest_bytes(canonical_json(document.get("state")))
+        try:
+            actual = digest_bytes(canonical_json(document.get("state")))
+        except StorageError as error:
+            raise BundleError(f"{path}: not a bundle: {error.message}") from error
         if actual != document.get("digest"):
             raise BundleError(
                 f"{path}: the state's digest is {actual[:12]}, the file says {str(document.get('digest'))[:12]}",
                 hint="the file was altered after it was compiled; compile it again",
             )
     try:
-        return msgspec.convert(document, Bundle)
+        bundle = msgspec.convert(document, Bundle)
     except msgspec.ValidationError as error:
-        raise BundleError(f"{path}: {error}") from error
+        hint = "it may be of another version of harnessctl; compile it again with this one"
+        raise BundleError(f"{path}: {error}", hint=hint) from error
+    if not _FILE_NAME.fullmatch(bundle.file_name):
+        raise BundleError(f"{path}: its name and version make no file name: {bundle.file_name[:80]!r}")
+    return bundle

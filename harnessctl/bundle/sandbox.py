@@ -1,6 +1,7 @@
 """Sandboxed expressions and templates: one environment for prompts, hooks, routes and rewrites.
 
-What always holds: no attribute that begins with an underscore, no unbounded range, no mutation of what is passed in.
+What always holds: no attribute that begins with an underscore, no unbounded range, no mutation of what is passed in,
+nothing drawn at random.
 Templates are strict: an undefined name is an error. Expressions are lenient: an undefined name makes them false.
 """
 
@@ -32,6 +33,11 @@ class _Environment(ImmutableSandboxedEnvironment):
             if size * count > MAX_RENDERED_CHARS:
                 raise jinja2.sandbox.SecurityError("repetition out of bounds")
         return super().call_binop(context, operator, left, right)
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        # What is drawn at random cannot be replayed.
+        del self.globals["lipsum"], self.filters["random"]
 
 
 @functools.cache
@@ -83,10 +89,8 @@ def unsafe_accesses(source: str) -> list[tuple[int, str]]:
     tree = strict_environment().parse(source)
     found: list[tuple[int, str]] = []
     for node in tree.find_all((jinja2.nodes.Getattr, jinja2.nodes.Getitem)):
-        name = node.attr if isinstance(node, jinja2.nodes.Getattr) else getattr(node.arg, "value", None)
-        if isinstance(name, str) and (
-            name.startswith("_") or name in {"mro", "format_map", "gi_frame", "cr_frame", "func_globals"}
-        ):
+        name = node.attr if isinstance(node, jinja2.nodes.Getattr) else _constant(node.arg)
+        if isinstance(name, str) and _is_unsafe(name):
             found.append((node.lineno, name))
     for call in tree.find_all(
         (jinja2.nodes.Include, jinja2.nodes.Import, jinja2.nodes.FromImport, jinja2.nodes.Extends)
@@ -95,7 +99,49 @@ def unsafe_accesses(source: str) -> list[tuple[int, str]]:
     for filter_node in tree.find_all(jinja2.nodes.Filter):
         if filter_node.name == "attr":
             found.append((filter_node.lineno, "attr"))
+        elif filter_node.name == "map" and filter_node.args and _constant(filter_node.args[0]) == "attr":
+            found.append((filter_node.lineno, "attr"))
+        elif isinstance(name := _attribute(filter_node), str):
+            found += [(filter_node.lineno, part) for part in name.split(".") if _is_unsafe(part)]
     return sorted(found)
+
+
+#: Filters that read an attribute of each item (`a.b` reads b of a), and which of their arguments names it.
+_ATTRIBUTE_AT = {
+    "selectattr": 0,
+    "rejectattr": 0,
+    "groupby": 0,
+    "sum": 0,
+    "unique": 1,
+    "min": 1,
+    "max": 1,
+    "join": 1,
+    "sort": 2,
+}
+
+
+def _attribute(node: jinja2.nodes.Filter) -> Any:
+    """The attribute that a filter reads of each item, where it is known; None otherwise."""
+    named = next((pair.value for pair in node.kwargs if pair.key == "attribute"), None)
+    at = _ATTRIBUTE_AT.get(node.name)
+    if named is None and at is not None and at < len(node.args):
+        named = node.args[at]
+    return _constant(named) if named is not None else None
+
+
+def _is_unsafe(name: str) -> bool:
+    return name.startswith("_") or name in {"mro", "format_map", "gi_frame", "cr_frame", "func_globals"}
+
+
+def _constant(node: jinja2.nodes.Node) -> Any:
+    """The value of an expression that is known without its names (`'a' ~ 'b'`); None for any other."""
+    if isinstance(node, jinja2.nodes.Const):
+        return node.value
+    if isinstance(node, (jinja2.nodes.Concat, jinja2.nodes.Add)):
+        parts = node.nodes if isinstance(node, jinja2.nodes.Concat) else [node.left, node.right]
+        values = [_constant(part) for part in parts]
+        return "".join(values) if all(isinstance(value, str) for value in values) else None
+    return None
 
 
 def called_with_constant(source: str, function: str) -> list[tuple[int, str | None]]:

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, redirect_stdout
+from types import FrameType
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
@@ -34,13 +35,13 @@ def ended_by_signals() -> Generator[None]:
         yield
         return
 
-    def interrupt(number: int, frame: object) -> None:
-        if signal.getsignal(signal.SIGINT) in (
-            signal.SIG_IGN,
-            None,
-        ):  # so are programs that a script put aside with `&`
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        # Called and not raised: a script that puts us aside with `&`, and a tool in os.system, have SIGINT ignored.
+        handler = signal.getsignal(signal.SIGINT)
+        if callable(handler):
+            handler(signal.SIGINT, frame)
+        else:
             raise KeyboardInterrupt
-        signal.raise_signal(signal.SIGINT)
 
     wanted = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, interrupt) for number in wanted}

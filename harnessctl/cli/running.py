@@ -197,7 +197,6 @@ class Answering:
             for warning in agent.warnings:
                 output.talk(f"warning: {warning}")
 
-        status, code = "failed", 1
         try:
             with progress, stdout_kept_for_data():
                 asyncio.run(
@@ -218,9 +217,13 @@ class Answering:
             status, code = "interrupted", 130
             with suppress(OSError):
                 output.talk(f"interrupted; go on with `harnessctl run --resume {self._folder.path}`")
-        finally:
-            with undisturbed():
-                self._finish(status)
+        except BaseException:
+            # What went wrong is for the person to read, also where a full disk does not take it into the record.
+            with undisturbed(), suppress(StorageError):
+                self._finish("failed")
+            raise
+        with undisturbed():
+            self._finish(status)
         self._show()
         return code
 

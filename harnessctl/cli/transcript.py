@@ -45,7 +45,7 @@ def summary_rows(trajectories: Iterable[Trajectory]) -> list[tuple[str, ...]]:
 def asked(trajectory: Trajectory) -> str:
     """What the viewer or viewers wrote."""
     request = trajectory.request
-    if request.get("messages"):
+    if isinstance(request.get("messages"), list):
         return " / ".join(str(m.get("text", "")) for m in request["messages"] if isinstance(m, dict))
     return str(request.get("text", ""))
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from harnessctl.compile.checks import Checker
-from harnessctl.compile.events import RETRY_EVENTS, TOOL_EVENTS, WRITABLE
 from harnessctl.compile.scope import Scope
 from harnessctl.errors import Faults
+from harnessctl.manifests.events import RETRY_EVENTS, TOOL_EVENTS, WRITABLE
 from harnessctl.manifests.load import Document, PathPart
 from harnessctl.manifests.specs import hooks as specs
+
+#: Where a program that fails can give the value to rewrite with, by its protocol.
+_VALUE_EVENTS = {"claude": ("pre_tool", "post_tool"), "gemini": ("pre_tool", "post_tool", "post_model")}
 
 
 def check_action(
@@ -104,7 +107,7 @@ def _check_rewrite(
             )
         )
     if action.rewrite is None:
-        if hook.check is None or (hook.check.python is None and hook.check.command is None):
+        if not _gives_value(hook.check, hook.event):
             faults.add(
                 document.fault(
                     "hook-action",
@@ -112,7 +115,8 @@ def _check_rewrite(
                     *at,
                     "action",
                     got="rewrite",
-                    allowed="rewrite: {target, to}, or a python or command check that gives the value",
+                    allowed="rewrite: {target, to}, or a check that gives the value: python; or command in a protocol "
+                    "that can at this event (claude: pre_tool, post_tool; gemini: post_model too)",
                 )
             )
         return
@@ -131,10 +135,21 @@ def _check_rewrite(
     checker.template(*at, "rewrite", "to")
 
 
+def _gives_value(check: specs.Check | None, event: str) -> bool:
+    """Whether a check that fails may give the value that its target is to become."""
+    if check is None:
+        return False
+    if check.command is not None:
+        return event in _VALUE_EVENTS.get(check.command.protocol, ())
+    return check.python is not None or any(_gives_value(part, event) for part in check.all or ())
+
+
 def _check_retries(document: Document, action: specs.Action, scope: Scope, faults: Faults, *at: PathPart) -> None:
     rounds = scope.limits.get("max_rounds")
     if action.action != "retry" or action.max_retries is None or rounds is None or not scope.harness:
         return
+    if document.get(*at[:-1], "event") == "pre_model":
+        return  # the model is told before it answers: no round is used
     needed = action.max_retries + 1 + (1 if scope.require_skill else 0)
     if needed > rounds:
         first = "one round loads a skill, one replies" if scope.require_skill else "one round replies"

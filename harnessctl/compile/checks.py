@@ -12,11 +12,11 @@ import msgspec
 from harnessctl.compile import json_schemas
 from harnessctl.compile.code import CodeFinder
 from harnessctl.compile.commands import check_command
-from harnessctl.compile.events import READABLE, TOOL_EVENTS, names_at
 from harnessctl.compile.scope import Scope, listed
 from harnessctl.compile.templates import check_expression, check_template
 from harnessctl.compile.unit import Bound
 from harnessctl.errors import Faults
+from harnessctl.manifests.events import READABLE, TOOL_EVENTS, names_at
 from harnessctl.manifests.load import Document, PathPart
 from harnessctl.manifests.specs import hooks as specs
 
@@ -71,6 +71,10 @@ class Checker:
             self._tool_called(check.tool_called, *at, "tool_called")
         if check.tool_order is not None:
             self.names(check.tool_order.order, self.scope.tools, "tool", *at, "tool_order", "order")
+        if check.forbid_phrases is not None:
+            for n, phrase in enumerate(check.forbid_phrases.phrases):
+                if not phrase.strip():
+                    self.fault("hook-check", "an empty phrase is in every text", *at, "forbid_phrases", "phrases", n)
         if check.judge is not None:
             self._judge(check.judge, *at, "judge")
         if check.expr is not None:

@@ -12,17 +12,22 @@ import difflib
 import importlib.machinery
 import posixpath
 import sys
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from harnessctl.compile.unit import Bound
 from harnessctl.errors import Fault, Faults
+from harnessctl.manifests.encoding import MAX_SOURCE_BYTES
 from harnessctl.manifests.load import Document, PathPart
+from harnessctl.manifests.locate import look
 from harnessctl.storage import digest_bytes
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
+#: What cannot be called, wherever it stands on the right of `name =`.
+_NO_FUNCTION = (ast.Constant, ast.JoinedStr, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.DictComp)
 #: Names that are no project's own: the standard library, and harnessctl, which may lie in the root of its own checkout.
 NEVER_LOCAL = sys.stdlib_module_names | {"harnessctl"}
 
@@ -79,8 +84,8 @@ class CodeFinder:
         if origin.endswith(".py"):
             try:
                 data = Path(origin).read_bytes()
-                tree = ast.parse(data)
-            except (OSError, SyntaxError, ValueError):
+                tree = _parsed(data)
+            except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
                 return None  # installed for another Python perhaps: the runtime will say
             self.bound.depends[origin] = digest_bytes(data)
             self._function(document, tree, origin, function, at)
@@ -88,7 +93,7 @@ class CodeFinder:
 
     def _near(self, name: str) -> str:
         """The project module of the closest name, beside the manifest or at the root."""
-        found = {path.stem for base in (self.base, "") for path in (self.root / base).glob("*.py")}
+        found = {path.stem for base in (self.base, "") for path in (self.root / base).glob("*.py") if path.is_file()}
         close = difflib.get_close_matches(name, sorted(found), n=1, cutoff=0.6)
         return f"did you mean `{close[0]}`?" if close else ""
 
@@ -110,6 +115,17 @@ class CodeFinder:
                 )
             )
         node = defined.get(name)
+        if isinstance(node, ast.ClassDef) or (isinstance(node, ast.Assign) and isinstance(node.value, _NO_FUNCTION)):
+            what = "a class" if isinstance(node, ast.ClassDef) else "a value"
+            self.faults.add(
+                document.fault(
+                    "code-function",
+                    f"`{name}` is {what}, and a function is wanted",
+                    *at,
+                    got=f"{path}:{node.lineno}",
+                    allowed="a function of the module",
+                )
+            )
         return node if isinstance(node, Function) and not node.decorator_list else None
 
     def _embed(self, module: Module) -> None:
@@ -133,8 +149,8 @@ class CodeFinder:
         top, dot, _ = name.partition(".")
         for base in bases:
             folder = posixpath.join(base, top)
-            if dot and not (self.root / folder).is_dir():
-                if not (self.root / folder).exists():
+            if dot and (kind := look(self.root, folder)) != "folder":
+                if kind == "nothing":
                     self.bound.depends[folder] = None
                 continue
             if (name, base) not in self._modules:
@@ -152,21 +168,22 @@ class CodeFinder:
     def _read(self, name: str, base: str) -> Module | None:
         stem = posixpath.join(base, name.replace(".", "/"))
         for path in (f"{stem}.py", f"{stem}/__init__.py"):
-            file = self.root / path
-            try:
-                data = file.read_bytes()
-            except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            kind = look(self.root, path)
+            if kind == "outside":
+                message = "the symbolic link leads out of the project"
+                self.faults.add(Fault(path, 0, 0, "source-outside", message, str((self.root / path).resolve())))
+                return None
+            if kind != "file":
                 self.bound.depends[path] = None
                 continue
+            try:
+                data = (self.root / path).read_bytes()
             except OSError as error:
                 self.faults.add(Fault(path, 0, 0, "source-unreadable", f"the file cannot be read: {error.strerror}"))
                 return None
-            if not file.resolve().is_relative_to(self.root):
-                self.faults.add(
-                    Fault(
-                        path, 0, 0, "source-outside", "the symbolic link leads out of the project", str(file.resolve())
-                    )
-                )
+            if len(data) > MAX_SOURCE_BYTES:
+                got, allowed = f"{len(data)} bytes", str(MAX_SOURCE_BYTES)
+                self.faults.add(Fault(path, 0, 0, "text-too-large", "the module is too large", got, allowed))
                 return None
             self.bound.depends[path] = digest_bytes(data)
             return self._parse(name, base, path, data)
@@ -175,16 +192,28 @@ class CodeFinder:
     def _parse(self, name: str, base: str, path: str, data: bytes) -> Module | None:
         try:
             source = data.decode("utf-8-sig").replace("\r\n", "\n")
-            return Module(name, path, base, source, ast.parse(source))
+            return Module(name, path, base, source, _parsed(source))
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            got = f"byte 0x{data[error.start]:02x}"
+            self.faults.add(Fault(path, line, 0, "text-encoding", "the module is not UTF-8 text", got, "UTF-8"))
         except SyntaxError as error:
             self.faults.add(
                 Fault(
                     path, error.lineno or 0, error.offset or 1, "code-syntax", f"the module is not Python: {error.msg}"
                 )
             )
-        except ValueError as error:
-            self.faults.add(Fault(path, 0, 0, "code-syntax", f"the module is not Python: {error}"))
+        except (ValueError, RecursionError, MemoryError) as error:  # the last two: nested too deeply for the parser
+            cause = str(error) or "nested too deeply"
+            self.faults.add(Fault(path, 0, 0, "code-syntax", f"the module is not Python: {cause}"))
         return None
+
+
+def _parsed(source: str | bytes) -> ast.Module:
+    """The syntax tree of a module; what Python would warn of is for those who run it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(source)
 
 
 def _imports(module: Module) -> Iterator[str]:
@@ -230,9 +259,9 @@ def _top_level(tree: ast.Module) -> tuple[dict[str, ast.AST], bool]:
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 for part in ast.walk(target):
-                    if isinstance(part, ast.Name):
+                    if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):  # `f.inline = True` defines no f
                         defined[part.id] = node
-        elif isinstance(node, (ast.If, ast.Try, ast.With)):
+        elif isinstance(node, (ast.If, ast.Try, ast.With, ast.For, ast.While)):
             waiting.extend(child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt))
             if isinstance(node, ast.Try):
                 for handler in node.handlers:

@@ -12,6 +12,7 @@ from harnessctl.compile.scope import Scope
 from harnessctl.compile.unit import Bound
 from harnessctl.errors import Faults
 from harnessctl.manifests.load import Document, PathPart
+from harnessctl.manifests.locate import look
 from harnessctl.manifests.specs.hooks import CommandCheck
 from harnessctl.storage import digest_bytes
 
@@ -124,7 +125,7 @@ def _check_words(
 
 def _depend_on_absence(path: str, scope: Scope, bound: Bound) -> None:
     """A word that names no file of the project would have to be embedded if it did."""
-    if ("/" in path or "." in path) and not path.startswith(("/", "..", "-")) and not (scope.root / path).exists():
+    if ("/" in path or "." in path) and not path.startswith(("/", "..", "-")) and look(scope.root, path) == "nothing":
         bound.depends[path] = None
 
 
@@ -140,13 +141,13 @@ def _beside(document: Document, scope: Scope, path: str) -> str:
 def _is_project_file(scope: Scope, path: str) -> bool:
     if path.startswith(("/", "..")):
         return False
-    return ("/" in path or "." in path) and (scope.root / path).is_file()
+    return ("/" in path or "." in path) and look(scope.root, path) == "file"
 
 
 def _embed(document: Document, path: str, scope: Scope, bound: Bound, faults: Faults, *at: PathPart) -> None:
     pure = PurePosixPath(path)
-    file = scope.root / path
-    if pure.is_absolute() or ".." in pure.parts or not file.resolve().is_relative_to(scope.root):
+    kind = look(scope.root, path)
+    if pure.is_absolute() or ".." in pure.parts or kind == "outside":
         faults.add(
             document.fault(
                 "command-outside",
@@ -158,9 +159,7 @@ def _embed(document: Document, path: str, scope: Scope, bound: Bound, faults: Fa
             )
         )
         return
-    try:
-        data = file.read_bytes()
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+    if kind != "file":
         faults.add(
             document.fault(
                 "command-missing",
@@ -173,6 +172,8 @@ def _embed(document: Document, path: str, scope: Scope, bound: Bound, faults: Fa
         )
         bound.depends[path] = None
         return
+    try:
+        data = (scope.root / path).read_bytes()
     except OSError as error:
         faults.add(document.fault("source-unreadable", f"the file cannot be read: {error.strerror}", *at, got=path))
         return

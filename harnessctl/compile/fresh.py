@@ -20,11 +20,11 @@ import orjson
 
 from harnessctl import __version__
 from harnessctl.errors import Faults
-from harnessctl.manifests.locate import find_sources
+from harnessctl.manifests.locate import find_sources, look
 
 CACHE = "build/.cache"
 INDEX = "compile.json"
-#: A file changed within this many nanoseconds before the index was written may have changed again with the same times.
+#: A file changed within this many nanoseconds before it was read, or after, may have changed again with the same times.
 _YOUNG_NS = 2_000_000_000
 
 _PACKAGE = Path(__file__).parent.parent
@@ -84,28 +84,29 @@ def stat_of(path: Path, digest: str) -> Stat | None:
 
 def read_index(root: Path) -> dict[str, Any] | None:
     """The index of the last compile, when all that it says still holds; None otherwise."""
+    started_ns = time.time_ns()
     index = read_checked(root / CACHE / INDEX)
     if not isinstance(index, dict) or index.get("key") != compiler_key():
         return None
     faults = Faults()
     if [file.path for file in find_sources(root, faults).sources] != index["sources"] or faults.items:
         return None
-    if any((root / path).exists() != present for path, present in index["exists"].items()):
+    if any((look(root, path) != "nothing") != present for path, present in index["exists"].items()):
         return None
     renewed = False
     for path, seen in index["files"].items():
-        state = _compare(root / path, seen, index["written_ns"])
+        state = _compare(root / path, seen, index["since_ns"])
         if state is None:
             return None
         if state is not seen:
             index["files"][path] = state
             renewed = True
     if renewed:
-        write_index(root, index)
+        write_index(root, index, started_ns)
     return index
 
 
-def _compare(path: Path, seen: Stat, written_ns: int) -> Stat | None:
+def _compare(path: Path, seen: Stat, since_ns: int) -> Stat | None:
     """`seen` when the file is surely as it was, its new stat when its content is, None when it changed."""
     try:
         found = path.stat()
@@ -114,7 +115,7 @@ def _compare(path: Path, seen: Stat, written_ns: int) -> Stat | None:
     size, mtime, ctime, inode, mode, digest = seen
     if found.st_size != size or found.st_mode != mode:
         return None
-    young = max(mtime, ctime) + _YOUNG_NS > written_ns
+    young = max(mtime, ctime) + _YOUNG_NS > since_ns
     if not young and (found.st_mtime_ns, found.st_ctime_ns, found.st_ino) == (mtime, ctime, inode):
         return seen
     try:
@@ -124,7 +125,8 @@ def _compare(path: Path, seen: Stat, written_ns: int) -> Stat | None:
     return [size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, mode, digest] if content == digest else None
 
 
-def write_index(root: Path, index: dict[str, Any]) -> None:
-    """Keep an index, stamped with the time of now."""
-    index["written_ns"] = time.time_ns()
+def write_index(root: Path, index: dict[str, Any], since_ns: int) -> None:
+    """Keep an index. `since_ns` is when the reading of the files began: one that changed while they were read, and was
+    looked at by `stat` only afterwards, must not pass for the one that was read."""
+    index["since_ns"] = since_ns
     write_checked(root / CACHE / INDEX, index)

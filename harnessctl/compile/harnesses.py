@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from harnessctl.compile.events import names_at
 from harnessctl.compile.scope import Scope, listed
 from harnessctl.compile.sources import header
 from harnessctl.compile.unit import Bound
 from harnessctl.errors import Faults
+from harnessctl.manifests.events import names_at
 from harnessctl.manifests.load import Document
 from harnessctl.manifests.locate import SourceFile
 from harnessctl.manifests.specs.harness import Harness

@@ -10,12 +10,12 @@ from harnessctl.bundle import state
 from harnessctl.compile.actions import check_action
 from harnessctl.compile.checks import Checker
 from harnessctl.compile.code import CodeFinder
-from harnessctl.compile.events import TOOL_EVENTS
 from harnessctl.compile.references import text_of
 from harnessctl.compile.scope import Scope, listed
 from harnessctl.compile.sources import header
 from harnessctl.compile.unit import Bound
 from harnessctl.errors import Faults
+from harnessctl.manifests.events import TOOL_EVENTS
 from harnessctl.manifests.load import Document, PathPart
 from harnessctl.manifests.locate import SourceFile
 from harnessctl.manifests.schemas import convert

@@ -122,10 +122,23 @@ def _builtins(target: Target, faults: Faults) -> None:
                     "skill, or one parameter alone",
                 )
             )
+        shown = properties.get("skill", next(iter(properties.values()), None))
+        if isinstance(shown, dict) and shown.get("type", "string") != "string":
+            faults.add(
+                fault_at(
+                    tool["place"],
+                    "tool-parameters",
+                    "the parameter for the skill is its name",
+                    str(shown["type"]),
+                    "type: string",
+                )
+            )
     worlds = target.units["World"]
-    has_faq = bool(worlds) and worlds[0].outline.get("faq", False)
+    world = worlds[0].outline if worlds else {}
     for tool in target.scope.tools.values():
-        if tool["builtin"] == "search_faq" and not has_faq:
+        if tool.get("searches") and world.get("faq"):
+            _faq_parameters(tool, world["filters"], faults)
+        elif tool.get("searches"):
             faults.add(
                 fault_at(
                     tool["place"],
@@ -135,6 +148,29 @@ def _builtins(target: Target, faults: Faults) -> None:
                     "a harness whose world has a faq",
                 )
             )
+
+
+def _faq_parameters(tool: dict[str, Any], filters: list[str], faults: Faults) -> None:
+    """A tool that searches the FAQ declares what the search takes: `query`, `top_k`, and columns to narrow by."""
+    if not tool["parameters"]:
+        return
+    properties: dict[str, Any] = tool["parameters"].get("properties", {})
+
+    def fault(message: str, got: str, allowed: str) -> None:
+        faults.add(fault_at(tool["place"], "tool-parameters", message, got, allowed))
+
+    if "query" not in properties or "query" not in tool["parameters"].get("required", []):
+        fault(f"`{tool['name']}` has no required parameter `query`", listed(properties), "query: what to look for")
+    for name, types in (("query", ("string",)), ("top_k", ("integer", "number")), ("filters", ("object",))):
+        shape = properties.get(name)
+        if isinstance(shape, dict) and shape.get("type", types[0]) not in types:
+            fault(f"the parameter `{name}` has another type", str(shape["type"]), " | ".join(types))
+    inner = properties.get("filters")
+    narrowing = [name for name in properties if name not in ("query", "top_k", "filters")]
+    narrowing += list(inner.get("properties", {})) if isinstance(inner, dict) else []
+    for name in narrowing:
+        if name not in filters:
+            fault(f"the FAQ cannot be narrowed by `{name}`", name, f"query, top_k and {listed(filters)}")
 
 
 def enforced(target: Target, faults: Faults) -> None:

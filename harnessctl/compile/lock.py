@@ -6,7 +6,7 @@ what it names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,9 +63,39 @@ def read_lock(root: Path, faults: Faults) -> dict[str, Any] | None:
         )
         return None
     for section in SECTIONS:
-        if not isinstance(document.get(section), dict):
-            document[section] = {}
+        held = document.setdefault(section, {})
+        bad = next((n for n, e in held.items() if not _FORMS[section](e)), None) if isinstance(held, dict) else ""
+        if bad is not None:
+            faults.add(
+                Fault(
+                    LOCK_NAME,
+                    0,
+                    0,
+                    "lock-unreadable",
+                    f"the section {section} is not of its form",
+                    bad or type(held).__name__,
+                    "what compile writes",
+                    "delete the file and compile again",
+                )
+            )
+            return None
     return document
+
+
+def _is_bundle(entry: Any) -> bool:
+    return isinstance(entry, dict) and isinstance(entry.get("version"), str) and isinstance(entry.get("digest"), str)
+
+
+def _is_server(entry: Any) -> bool:
+    tools = entry.get("tools") if isinstance(entry, dict) else None
+    return isinstance(tools, list) and all(isinstance(tool, dict) for tool in tools)
+
+
+_FORMS: dict[str, Callable[[Any], bool]] = {
+    "sources": lambda entry: isinstance(entry, str),
+    "bundles": _is_bundle,
+    "discovered": _is_server,
+}
 
 
 def encode_lock(document: dict[str, Any]) -> bytes:

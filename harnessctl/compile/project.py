@@ -7,6 +7,8 @@ lock that names them.
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from harnessctl.compile import fresh
 from harnessctl.errors import Fault, Faults, UsageError
-from harnessctl.manifests.locate import DEFAULT_HARNESS, LOCK_NAME, Project, find_sources
+from harnessctl.manifests.locate import DEFAULT_HARNESS, LOCK_NAME, find_sources
 
 if TYPE_CHECKING:
     from harnessctl.compile.passes import Build
@@ -64,7 +66,8 @@ def compile_project(
 ) -> CompileResult:
     """Compile every harness of the project at `root`; the result shows all of them, or the one that `harness` names.
 
-    FaultsError holds every fault of the whole project. With `locked` a compile that would change harness.lock is such a
+    FaultsError holds every fault of the whole project; UsageError, before anything is written, says that there is no
+    harness of that name. With `locked` a compile that would change harness.lock is such a
     fault, and the lock is not written. `discover` asks an MCP server for its tools ((name, spec) to [{name, description,
     inputSchema}]) where they are not locked yet.
     """
@@ -74,7 +77,7 @@ def compile_project(
         bundles = [_unchanged(root, entry) for entry in index["bundles"]]
         result = CompileResult(bundles, [Fault(**fault) for fault in index["warnings"]], fresh=True)
     else:
-        result = _compile(root, locked, discover)
+        result = _compile(root, harness, locked, discover)
     if harness is not None:
         result.bundles = [_pick(result.bundles, harness)]
     return result
@@ -142,11 +145,12 @@ def _distinct(faults: list[Fault]) -> list[Fault]:
     return list({(f.path, f.line, f.col, f.code, f.message): f for f in reversed(faults)}.values())[::-1]
 
 
-def _compile(root: Path, locked: bool, discover: Any) -> CompileResult:
+def _compile(root: Path, harness: str | None, locked: bool, discover: Any) -> CompileResult:
     from harnessctl.compile import lock as locks
     from harnessctl.compile.passes import all_sources
-    from harnessctl.storage import digest_bytes, write_atomic
+    from harnessctl.storage import digest_bytes, read_bytes, write_atomic
 
+    started_ns = time.time_ns()
     build = _run(root, locked, discover)
     build.faults.raise_if_errors()
     warnings = build.faults.warnings
@@ -160,20 +164,24 @@ def _compile(root: Path, locked: bool, discover: Any) -> CompileResult:
         held = Faults([*locks.locked_faults(old, new)])
         held.raise_if_errors()
     bundles: list[CompiledBundle] = []
-    written: dict[str, str] = {}
     for plan, bundle in made:
-        data = bundle.data
         path = root / BUILD / bundle.file_name
-        unchanged = _has(path, data)
-        if not unchanged:
-            write_atomic(path, data)
+        unchanged = _has(path, bundle.data)
         bundles.append(CompiledBundle(bundle.name, plan.file.name, bundle.version, bundle.digest, path, unchanged))
-        written[f"{BUILD}/{bundle.file_name}"] = digest_bytes(data)
+    if harness is not None:
+        _pick(bundles, harness)
+    _clear_strays(root)
+    for (_, bundle), compiled in zip(made, bundles, strict=True):
+        if not compiled.unchanged:
+            write_atomic(compiled.path, bundle.data)
+    written = {f"{BUILD}/{bundle.file_name}": digest_bytes(bundle.data) for _, bundle in made}
     lock_data = locks.encode_lock(new)
-    if not _has(root / LOCK_NAME, lock_data):
+    if locked:
+        lock_data = read_bytes(root / LOCK_NAME)  # it says the same, perhaps with other line ends
+    elif not _has(root / LOCK_NAME, lock_data):
         write_atomic(root / LOCK_NAME, lock_data)
     written[LOCK_NAME] = digest_bytes(lock_data)
-    _remember(root, build, build.project, written, bundles, warnings)
+    _remember(root, build, written, bundles, warnings, started_ns)
     return CompileResult(bundles, warnings, list(locks.changes(old, new)))
 
 
@@ -184,13 +192,21 @@ def _has(path: Path, data: bytes) -> bool:
         return False
 
 
+def _clear_strays(root: Path) -> None:
+    """Remove what a compile that was killed while it wrote has left, an hour after."""
+    for path in (*root.glob(f".{LOCK_NAME}.*"), *(root / BUILD).glob(".*.bundle.json.*")):
+        with contextlib.suppress(OSError):
+            if path.stat().st_mtime < time.time() - 3600:
+                path.unlink()
+
+
 def _remember(
     root: Path,
     build: Build,
-    project: Project,
     written: dict[str, str],
     bundles: list[CompiledBundle],
     warnings: list[Fault],
+    started_ns: int,
 ) -> None:
     """Write the index from which the next compile may answer."""
     if any(fault.code == "command-not-found" for fault in warnings):
@@ -207,7 +223,7 @@ def _remember(
         root,
         {
             "key": fresh.compiler_key(),
-            "sources": [file.path for file in project.sources],
+            "sources": [file.path for file in build.project.sources],
             "files": files,
             "exists": dict(sorted(exists.items())),
             "bundles": [
@@ -222,4 +238,5 @@ def _remember(
             ],
             "warnings": [fault.as_dict() for fault in warnings],
         },
+        started_ns,
     )

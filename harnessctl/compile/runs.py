@@ -40,6 +40,24 @@ def check_run(
     for field, run in (("run", spec.run), ("simulate", spec.simulate)):
         if run is not None:
             _check_one(document, spec, run, parameters, scope, finder, faults, *at, field)
+    if spec.simulate is not None and spec.simulate.builtin == "load_skill":
+        message = "loading a skill is never simulated: it is the same in the sandbox"
+        faults.add(document.fault("tool-run", message, *at, "simulate", "builtin", got="load_skill", allowed="run"))
+    if parameters is not None and "ctx" in parameters.get("properties", {}):
+        if any(run is not None and run.python is not None for run in (spec.run, spec.simulate)):
+            faults.add(
+                document.fault(
+                    "tool-parameters",
+                    "a function gets what it may use of the request as `ctx`: no parameter has this name",
+                    *at,
+                    "parameters",
+                    "properties",
+                    "ctx",
+                    key=True,
+                    got="ctx",
+                    hint="rename the parameter",
+                )
+            )
     if spec.run is not None and spec.final is not None and spec.run.builtin == "load_skill":
         faults.add(document.fault("tool-run", "load_skill cannot end the loop", *at, "final", key=True))
     if spec.retries and spec.effect == "write":
@@ -107,7 +125,7 @@ def _check_signature(
     positional = [*args.posonlyargs, *args.args]
     needed = [arg.arg for arg in positional[: len(positional) - len(args.defaults)]]
     needed += [arg.arg for arg, value in zip(args.kwonlyargs, args.kw_defaults, strict=True) if value is None]
-    declared = parameters.get("properties", {})
+    declared = [name for name in parameters.get("properties", {}) if name != "ctx"]
     required = parameters.get("required", [])
     if args.kwarg is None:
         for name in declared:

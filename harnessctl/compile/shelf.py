@@ -12,6 +12,7 @@ import msgspec
 
 from harnessctl.compile.fresh import CACHE, compiler_key, read_checked, write_checked
 from harnessctl.compile.unit import Bound, Unit
+from harnessctl.manifests.locate import look
 from harnessctl.storage import digest_bytes
 
 UNITS = "units.json"
@@ -23,7 +24,7 @@ class Shelf:
     def __init__(self, root: Path) -> None:
         self.root = root
         kept = read_checked(root / CACHE / UNITS)
-        usable = isinstance(kept, dict) and kept.get("key") == compiler_key()
+        usable = isinstance(kept, dict) and kept.get("key") == compiler_key() and isinstance(kept.get("units"), dict)
         self._units: dict[str, dict[str, Any]] = kept["units"] if usable else {}
         self._digests: dict[str, str | None] = {}
 
@@ -41,7 +42,7 @@ class Shelf:
         """Whether the files that a source needed are as they were."""
         for path, digest in depends.items():
             if not digest:
-                if (self.root / path).exists() != (digest == ""):
+                if (look(self.root, path) != "nothing") != (digest == ""):
                     return False
             elif self._digest(path) != digest:
                 return False

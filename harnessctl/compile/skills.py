@@ -23,7 +23,7 @@ from harnessctl.storage import canonical_json
 MAX_BODY_LINES = 500
 DEFAULT_VERSION = "1.0.0"
 KINDS = ("reply", "strategy")
-_VERSION = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
+_VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
 
 
 class Parsed:

@@ -14,14 +14,20 @@ from typing import Any
 import jinja2
 from jinja2 import nodes
 
-from harnessctl.bundle.sandbox import called_with_constant, strict_environment, undeclared_names, unsafe_accesses
+from harnessctl.bundle.sandbox import (
+    called_with_constant,
+    lenient_environment,
+    strict_environment,
+    undeclared_names,
+    unsafe_accesses,
+)
 from harnessctl.compile.scope import Scope, listed
 from harnessctl.errors import Fault, Faults
 from harnessctl.manifests.passage import Passage
 from harnessctl.manifests.violations import did_you_mean
 
 #: Names that jinja2 itself supplies.
-_GLOBALS = frozenset({"range", "dict", "lipsum", "cycler", "joiner", "namespace"})
+_GLOBALS = frozenset({"range", "dict", "cycler", "joiner", "namespace"})
 _METHODS = frozenset({"items", "keys", "values", "get"})
 _WORD = re.compile(r"[A-Za-z0-9_]+(?:[-.]+[A-Za-z0-9_]+)*")
 _SPAN = re.compile(r"`([^`\n]+)`")
@@ -101,7 +107,10 @@ class _Checked:
         try:
             tree = strict_environment().parse(self.source)
             # Unknown filters and tests, and assignments out of place, show only when code is generated.
-            strict_environment().compile(self.source)
+            if self.is_expression:
+                lenient_environment().compile_expression(self.passage.text)  # alone: `1 }} {{ 2` is no expression
+            else:
+                strict_environment().compile(self.source)
         except jinja2.TemplateError as error:
             line = getattr(error, "lineno", 1) or 1
             self._fault(line, "", "template-syntax", f"{what} cannot be read", got=str(error.message)[:120])

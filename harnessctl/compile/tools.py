@@ -54,8 +54,7 @@ def outline(file: SourceFile, parsed: Document) -> dict[str, Any]:
 
 def _tool_outline(file: SourceFile, parsed: Document, n: int, tool: dict[str, Any]) -> dict[str, Any]:
     parameters = tool.get("parameters")
-    run = tool.get("run")
-    run = run if isinstance(run, dict) else {}
+    run, replica = (part if isinstance(part, dict) else {} for part in (tool.get("run"), tool.get("simulate")))
     server = run.get("mcp")
     return {
         "name": tool["name"],
@@ -65,6 +64,7 @@ def _tool_outline(file: SourceFile, parsed: Document, n: int, tool: dict[str, An
         "version": str(tool.get("version", "1.0.0")),
         "parameters": parameters if _is_usable(parameters) else {},
         "builtin": run.get("builtin") or "",
+        "searches": "search_faq" in (run.get("builtin"), replica.get("builtin")),
         "mcp": [server.get("server"), server.get("tool") or tool["name"]] if isinstance(server, dict) else None,
         "place": [file.path, *parsed.place("tools", n, "name")],
     }

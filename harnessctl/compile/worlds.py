@@ -10,7 +10,7 @@ from harnessctl.compile.sources import header
 from harnessctl.compile.unit import Bound
 from harnessctl.errors import Faults
 from harnessctl.manifests.load import Document
-from harnessctl.manifests.locate import SourceFile
+from harnessctl.manifests.locate import SourceFile, look
 from harnessctl.manifests.schemas import convert
 from harnessctl.manifests.specs.world import World
 
@@ -36,8 +36,14 @@ def read(file: SourceFile, data: bytes, faults: Faults) -> Document | None:
 
 
 def outline(file: SourceFile, parsed: Document) -> dict[str, Any]:
-    """Whether it has a FAQ, and its place."""
-    return {"faq": parsed.get("faq") is not None, "place": [file.path, *parsed.place("name")]}
+    """Whether it has a FAQ, the columns that a search may narrow by, and its place."""
+    faq = parsed.get("faq")
+    filters = faq.get("filter") if isinstance(faq, dict) else None
+    return {
+        "faq": faq is not None,
+        "filters": [name for name in filters if isinstance(name, str)] if isinstance(filters, list) else [],
+        "place": [file.path, *parsed.place("name")],
+    }
 
 
 def bind(file: SourceFile, parsed: Document, scope: Scope, faults: Faults) -> Bound:
@@ -51,8 +57,8 @@ def bind(file: SourceFile, parsed: Document, scope: Scope, faults: Faults) -> Bo
         return bound
     for name, table in world.tables.items():
         path = posixpath.normpath(posixpath.join(posixpath.dirname(file.path), table.file))
-        where = scope.root / path
-        if not where.resolve().is_relative_to(scope.root):
+        kind = look(scope.root, path)
+        if kind == "outside":
             faults.add(
                 parsed.fault(
                     "source-outside",
@@ -64,7 +70,7 @@ def bind(file: SourceFile, parsed: Document, scope: Scope, faults: Faults) -> Bo
                     allowed="a path inside the project",
                 )
             )
-        elif where.is_file():
+        elif kind == "file":
             bound.depends[path] = ""
         else:
             faults.add(

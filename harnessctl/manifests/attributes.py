@@ -49,7 +49,9 @@ def split(line: str) -> tuple[str, re.Match[str] | None]:
     """The line without the attribute list that ends it, and the list's match (group 1: its inside)."""
     if not line.rstrip().endswith("}"):
         return line, None
-    match = _LIST.search(line)
+    # A list has no braces inside, so that it can only begin at the last one.
+    brace = line.rfind("{")
+    match = _LIST.match(line, len(line[:brace].rstrip(" \t"))) if brace >= 0 else None
     return (line[: match.start()], match) if match else (line, None)
 
 

@@ -145,10 +145,10 @@ class _Reader:
             self.fault(
                 node,
                 "yaml-alias-bomb",
-                "aliases expand to too many values",
+                "too many values, those counted that aliases repeat",
                 f"more than {MAX_NODES}",
                 f"{MAX_NODES}",
-                "write the values out, or make the file smaller",
+                "write out what aliases repeat, or make the file smaller",
             )
             return None
         if isinstance(node, ScalarNode):

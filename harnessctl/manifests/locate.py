@@ -2,15 +2,19 @@
 
 A project's root is the nearest folder, from the working directory upwards, that holds `harness.lock` or a folder
 `manifests` with a YAML file in it. What always holds: a source's real path lies inside the root; a symbolic link that
-leaves it is a fault and is not read. This module reads names only, never contents, and imports no parser.
+leaves it is a fault and is not read, and so is what is no regular file. This module reads names only, never contents,
+and imports no parser.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import stat
+import unicodedata
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from harnessctl.errors import Fault, Faults, UsageError
 
@@ -81,12 +85,25 @@ def _is_root(folder: Path) -> bool:
 def find_sources(root: Path, faults: Faults) -> Project:
     """Every source of the project, by its place alone. Adds faults for files that cannot be sources."""
     found = sorted([*_manifests(root, faults), *_skills(root, faults)])
+    _twins(found, faults)
     return Project(root, found)
 
 
 def inside(root: Path, path: Path) -> bool:
     """Whether the real path of `path` (links followed) lies inside `root`."""
     return path.resolve().is_relative_to(root)
+
+
+def look(root: Path, path: str) -> Literal["file", "folder", "other", "nothing", "outside"]:
+    """What a project path leads to, links followed; `nothing` too for what no file system could hold."""
+    try:
+        real = (root / path).resolve()
+        if not real.is_relative_to(root):
+            return "outside"
+        mode = real.stat().st_mode
+    except (OSError, RuntimeError, ValueError):  # too long a name, links in a circle, a NUL
+        return "nothing"
+    return "file" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else "other"
 
 
 def _manifests(root: Path, faults: Faults) -> Iterator[SourceFile]:
@@ -101,113 +118,110 @@ def _manifests(root: Path, faults: Faults) -> Iterator[SourceFile]:
         elif len(parts) == 2:
             yield SourceFile(path, kind, parts[1].removesuffix(".yaml"))
         else:
-            faults.add(
-                Fault(
-                    path,
-                    0,
-                    0,
-                    "source-place",
-                    "the file is too deep to be found",
-                    path,
-                    f"manifests/{parts[0]}/<name>.yaml",
-                    f"move it to manifests/{parts[0]}/",
-                )
-            )
+            allowed, hint = f"manifests/{parts[0]}/<name>.yaml", f"move it to manifests/{parts[0]}/"
+            faults.add(_fault(path, "source-place", "the file is too deep to be found", path, allowed, hint))
 
 
 def _walk(root: Path, folder: str, faults: Faults) -> Iterator[str]:
     """Paths of the .yaml files below `folder`, in no order. Hidden files and folders are passed over."""
-    try:
-        entries = list(os.scandir(root / folder))
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        faults.add(Fault(folder, 0, 0, "source-unreadable", f"the folder cannot be read: {error.strerror}"))
-        return
-    for entry in entries:
-        path = f"{folder}/{entry.name}"
-        if entry.name.startswith(".") or not _allowed(root, path, entry, faults):
-            continue
+    for path, entry in _entries(root, folder, faults):
+        ending = Path(entry.name).suffix
         if entry.is_dir():
+            if ending == ".yaml" and folder.count("/") < 2:
+                faults.add(_fault(path, "source-place", "a folder has the name of a manifest", "a folder", "a file"))
             yield from _walk(root, path, faults)
-        elif entry.name.endswith(".yaml"):
+        elif ending == ".yaml" and _is_file(path, entry, faults):
             yield path
-        elif entry.name.endswith(".yml"):
-            faults.add(
-                Fault(
-                    path,
-                    0,
-                    0,
-                    "source-place",
-                    "a manifest is not read because of its ending",
-                    ".yml",
-                    ".yaml",
-                    f"rename it to {path.removesuffix('.yml')}.yaml",
-                )
-            )
+        elif ending.lower() in (".yml", ".yaml") and ending != ".yaml":
+            message = "a manifest is not read because of its ending"
+            hint = f"rename it to {path.removesuffix(ending)}.yaml"
+            faults.add(_fault(path, "source-place", message, ending, ".yaml", hint))
+        elif folder == "manifests" and entry.name in (*FOLDER_KINDS, *OTHER_FOLDERS):
+            faults.add(_fault(path, "source-place", "a file stands in the place of a folder", "a file", "a folder"))
 
 
 def _skills(root: Path, faults: Faults) -> Iterator[SourceFile]:
-    try:
-        entries = list(os.scandir(root / "skills"))
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        faults.add(Fault("skills", 0, 0, "source-unreadable", f"the folder cannot be read: {error.strerror}"))
-        return
-    for entry in entries:
-        path = f"skills/{entry.name}"
-        if entry.name.startswith(".") or not _allowed(root, path, entry, faults) or not entry.is_dir():
+    for path, entry in _entries(root, "skills", faults):
+        if not entry.is_dir():
             continue
-        names = {inner.name: inner for inner in os.scandir(root / path)}
+        before = len(faults.items)
+        names = {inner.name: inner for _, inner in _entries(root, path, faults, only=("skill.md", "examples.yaml"))}
+        if len(faults.items) > before and "SKILL.md" not in names:
+            continue
         if "SKILL.md" not in names:
             other = next((name for name in names if name.lower() == "skill.md"), None)
-            faults.add(
-                Fault(
-                    path,
-                    0,
-                    0,
-                    "skill-missing",
-                    "the folder of a skill has no SKILL.md",
-                    other or "",
-                    "SKILL.md",
-                    f"rename {other} to SKILL.md" if other else "add it, or move the folder out of skills/",
-                )
-            )
+            hint = f"rename {other} to SKILL.md" if other else "add it, or move the folder out of skills/"
+            message = "the folder of a skill has no SKILL.md"
+            faults.add(_fault(path, "skill-missing", message, other or "", "SKILL.md", hint))
             continue
-        if _allowed(root, f"{path}/SKILL.md", names["SKILL.md"], faults):
+        if _is_file(f"{path}/SKILL.md", names["SKILL.md"], faults):
             yield SourceFile(f"{path}/SKILL.md", "Skill", entry.name)
         examples = names.get("examples.yaml")
-        if examples is not None and _allowed(root, f"{path}/examples.yaml", examples, faults):
+        if examples is not None and _is_file(f"{path}/examples.yaml", examples, faults):
             yield SourceFile(f"{path}/examples.yaml", "Examples", entry.name)
 
 
-def _allowed(root: Path, path: str, entry: os.DirEntry[str], faults: Faults) -> bool:
-    """False, with a fault, for a symbolic link that leads out of the project or to nothing."""
-    if not entry.is_symlink():
-        return True
-    written = str(Path(entry.path).readlink())
+def _entries(
+    root: Path, folder: str, faults: Faults, only: tuple[str, ...] = ()
+) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """(path, entry) of what is in a folder, hidden things aside, and links aside that lead nowhere or out; of the
+    names (in lower case) in `only` where some are given. No folder has nothing in it."""
+    at = root / folder
+    if "/" not in folder and at.is_symlink() and not _leads_inside(root, folder, at, faults):
+        return
     try:
-        target = Path(entry.path).resolve(strict=True)
+        entries = list(os.scandir(at))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        faults.add(_fault(folder, "source-unreadable", f"the folder cannot be read: {error.strerror}"))
+        return
+    for entry in entries:
+        path = f"{folder}/{entry.name}"
+        if entry.name.startswith(".") or (only and entry.name.lower() not in only):
+            continue
+        if not entry.is_symlink() or _leads_inside(root, path, Path(entry.path), faults):
+            yield path, entry
+
+
+def _is_file(path: str, entry: os.DirEntry[str], faults: Faults) -> bool:
+    """False, with a fault, for a folder, a pipe or a device: reading one may never end."""
+    if entry.is_file():
+        return True
+    got = "a folder" if entry.is_dir() else "a pipe, a socket or a device"
+    faults.add(_fault(path, "source-unreadable", "the file cannot be read: it is no regular file", got, "a file"))
+    return False
+
+
+def _leads_inside(root: Path, path: str, link: Path, faults: Faults) -> bool:
+    """False, with a fault, for a symbolic link that leads out of the project or to nothing."""
+    written = str(link.readlink())
+    try:
+        target = link.resolve(strict=True)
     except (OSError, RuntimeError):  # RuntimeError: links that lead round in a circle
-        faults.add(Fault(path, 0, 0, "source-unreadable", "the symbolic link leads to nothing", written))
+        faults.add(_fault(path, "source-unreadable", "the symbolic link leads to nothing", written))
         return False
     if not target.is_relative_to(root):
-        hint = "copy the file into the project"
-        faults.add(
-            Fault(
-                path,
-                0,
-                0,
-                "source-outside",
-                "the symbolic link leads out of the project",
-                written,
-                "files inside the project",
-                hint,
-            )
-        )
+        message, hint = "the symbolic link leads out of the project", "copy the file into the project"
+        faults.add(_fault(path, "source-outside", message, written, "files inside the project", hint))
         return False
-    if Path(entry.path).parent.is_relative_to(target):
-        faults.add(Fault(path, 0, 0, "source-place", "the symbolic link leads to a folder that holds it", written))
+    if link.parent.is_relative_to(target):
+        faults.add(_fault(path, "source-place", "the symbolic link leads to a folder that holds it", written))
         return False
     return True
+
+
+def _twins(sources: Iterable[SourceFile], faults: Faults) -> None:
+    """Paths that differ in case or in how Unicode writes them: some file systems hold only one of the two."""
+    seen: dict[str, str] = {}
+    for source in sources:
+        path = source.path
+        key = path.lower() if path.isascii() else unicodedata.normalize("NFC", path).casefold()
+        first = seen.setdefault(key, path)
+        if first != path:
+            message = "two files have names that some machines cannot tell apart"
+            faults.add(_fault(path, "source-twin", message, first, "names that differ in more than case", "rename one"))
+
+
+def _fault(path: str, code: str, message: str, got: str = "", allowed: str = "", hint: str = "") -> Fault:
+    return Fault(path, 0, 0, code, message, got, allowed, hint)

@@ -71,14 +71,16 @@ def aligned(path: str, text: str, source: str, start: int, end: int, shift: Plac
     written form does not show (an escape) is placed where the one before it stood. `shift` is added to each place.
     """
 
+    ends: list[int] = []  # for each character, where it or the last one before it that is found ends; made when asked
+
     def locate(offset: int) -> Place:
-        index = start
-        for char in text[: offset + 1]:
-            if char.isspace():
-                continue
-            found = source.find(char, index, end)
-            if found >= 0:
-                index = found + 1
+        if not ends:
+            index = start
+            for char in text:
+                found = -1 if char.isspace() else source.find(char, index, end)
+                index = found + 1 if found >= 0 else index
+                ends.append(index)
+        index = ends[min(offset, len(ends) - 1)] if ends else start
         line, col = line_and_column(source, max(start, index - 1))
         return line + shift[0], col + shift[1]
 

@@ -24,7 +24,7 @@ from harnessctl.manifests.passage import Passage, Place, from_lines
 
 _HEADING = re.compile(r"^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _ITEM = re.compile(r"^( *)([-*+]|\d{1,9}[.)])(?:( +)(.*)|$)")
-_FENCE = re.compile(r"^ *(`{3,}|~{3,})")
+_FENCE = re.compile(r"^ *(`{3,}(?=[^`]*$)|~{3,})")
 
 #: Text, line and column of the first character.
 Line = tuple[str, int, int]

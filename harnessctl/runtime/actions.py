@@ -16,9 +16,10 @@ import orjson
 from harnessctl.bundle.sandbox import compile_template
 from harnessctl.bundle.state import Action, Hook
 from harnessctl.errors import HookError
+from harnessctl.manifests.events import WRITABLE
 from harnessctl.manifests.specs.hooks import ActionName, Fallback
 from harnessctl.records.trajectory import HookDecision
-from harnessctl.runtime.checks.check import WRITABLE, Moment, Outcome, Setting, read_spec
+from harnessctl.runtime.checks.check import Moment, Outcome, Setting, read_spec
 from harnessctl.runtime.outside import clean_text
 from harnessctl.runtime.scene import PASS, Verdict
 from harnessctl.runtime.surface import SurfaceView

@@ -33,6 +33,7 @@ from harnessctl.runtime.code import Code
 from harnessctl.runtime.context import ContextError, ContextReader
 from harnessctl.runtime.deadline import within
 from harnessctl.runtime.ending import Ending, ending_of
+from harnessctl.runtime.foreign import is_cancelled
 from harnessctl.runtime.hooks import HookSet
 from harnessctl.runtime.loop import Loop, loop_state
 from harnessctl.runtime.model_call import ModelCaller
@@ -181,7 +182,9 @@ class Agent:
         return self._tools.warnings
 
     async def aclose(self) -> None:
-        """Wait for observers and disconnect the tools."""
+        """Wait for observers (of a run that is cancelled: end them) and disconnect the tools."""
+        if is_cancelled():
+            self._hooks.cancel_observers()
         await self._hooks.drain()
         await self._tools.aclose()
 
@@ -203,7 +206,11 @@ class Agent:
             else:
                 async with run.session.lock:
                     self._turns.resume(run)
-                    ending = await self._end(run)
+                    try:
+                        ending = await self._end(run)
+                    finally:
+                        if run.session.world is not None:
+                            run.session.world.rest()
                     self._turns.leave(run, ending)
         except asyncio.CancelledError:
             if on_cancelled is not None:
@@ -213,6 +220,11 @@ class Agent:
             if run.world is not None:
                 run.world.close()
         return self._record(run, ending)
+
+    def restore(self, turn: Trajectory) -> None:
+        """Take up a recorded turn of a session, so that the next one goes on from there; turns in their order."""
+        if turn.session is not None:
+            self._turns.restore(self.sessions.get(turn.session), turn)
 
     def _begin(self, request: CommentInput, deadline: float | None) -> RequestRun:
         """The request's state. Nothing here depends on what may fail."""
@@ -252,6 +264,10 @@ class Agent:
         except TimeoutError:  # nothing below lets its own time-outs out
             bound = "the deadline that was set" if run.deadline else f"deadline_s of {scene.limits['deadline_s']} s"
             ending = Ending("deadline", error=f"{bound} had passed")
+        except asyncio.CancelledError:
+            if is_cancelled():
+                raise
+            ending = Ending("model_error", error="fault in the runtime: something in the request cancelled itself")
         except Exception as error:  # a fault of the runtime's own must not take other requests with it
             _log.exception("request %s failed inside the runtime", run.request.id)
             ending = Ending("model_error", error=f"fault in the runtime: {type(error).__name__}: {error}")

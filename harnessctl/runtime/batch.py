@@ -95,6 +95,9 @@ class _Batch:
     async def _wait(self) -> None:
         done, self._tasks = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
+            if not task.cancelled():
+                task.exception()  # of several that failed at once asyncio wants each looked at
+        for task in done:
             task.result()
 
     async def _carry_out(self, request: CommentInput) -> None:

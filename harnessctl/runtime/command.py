@@ -8,6 +8,7 @@ bound is read and thrown away, so that no program blocks on us and none fills ou
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import selectors
@@ -46,6 +47,10 @@ _NOT_LAUNCHED = re.compile(
 )
 #: The same of shells that could not parse; it counts only when it is about the hook's own script, not one that it looks at.
 _NOT_PARSED = re.compile(r"^(\S+): (?:-c: )?(?:line )?\d+: (?:.*[Ss]yntax error|unexpected EOF)", re.MULTILINE)
+
+
+#: The programs under way.
+_running: set[subprocess.Popen[bytes]] = set()
 
 
 class Finished(NamedTuple):
@@ -94,10 +99,12 @@ class Command:
             )
         except (OSError, ValueError) as error:
             raise HookError(f"`{self._argv[0]}` was not launched: {error}", hint=_launch_hint(error)) from error
+        _running.add(process)
         try:
             output, errors, cut, in_time = _talk(process, stdin, deadline, cancelled)
         finally:
             _end(process)
+            _running.discard(process)
         if not in_time:
             raise HookError("it was cancelled" if cancelled.is_set() else "it timed out and was killed")
         return self._finished(process.returncode, output, errors, cut)
@@ -193,12 +200,23 @@ def _ends_by(process: subprocess.Popen[bytes], deadline: float, cancelled: threa
     return True
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of the process group and give everything back."""
+def _kill(process: subprocess.Popen[bytes]) -> None:
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):  # nothing is left; macOS says the latter of zombies
         pass
+
+
+@atexit.register
+def _kill_running() -> None:
+    """The threads that look after programs are daemons: when we end, they no longer get to it."""
+    for process in list(_running):
+        _kill(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill what is left of the process group and give everything back."""
+    _kill(process)
     process.wait()
     for stream in (process.stdin, process.stdout, process.stderr):
         if stream is not None:

@@ -119,6 +119,13 @@ class HookSet:
             decision.took_s = time.perf_counter() - begun
         return verdict
 
+    def cancel_observers(self) -> None:
+        """Tell every observer of this event loop to end; `drain` waits until they have."""
+        loop = asyncio.get_running_loop()
+        for task in self._observers:
+            if task.get_loop() is loop:
+                task.cancel()
+
     async def drain(self) -> None:
         """Wait until every observer of this event loop has ended; each ends by its own time-out."""
         loop = asyncio.get_running_loop()

@@ -1,7 +1,7 @@
 """Names: what expressions, rewrites, python checks and command hooks see of a scene.
 
 What always holds: names, tools and arguments are canonical. At every event there are `context limits skills_loaded
-round session calls message`; an event adds its own (`NAMES_AT`). Nobody who is given names can change the scene by
+round session calls message`; an event adds its own (`EVENT_NAMES`). Nobody who is given names can change the scene by
 them: expressions are sandboxed, python gets copies, commands get JSON.
 
 `session` is {id, turns, skills, history}. `tool` is the tool's name, with `group`, `tags` and `effect` as attributes.
@@ -15,19 +15,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, Self
 
 from harnessctl.bundle.state import Tool
+from harnessctl.manifests.events import EVENT_NAMES
 from harnessctl.records.trajectory import ToolCall
 from harnessctl.runtime.scene import Scene
-
-#: What each event adds; the first is the event's own target (see checks.check), where it has one.
-NAMES_AT: dict[str, tuple[str, ...]] = {
-    "input": (),
-    "pre_model": (),
-    "post_model": ("output",),
-    "pre_tool": ("args", "tool", "output"),
-    "post_tool": ("result", "status", "args", "tool", "output"),
-    "stop": ("reply", "output"),
-    "end": ("reply", "output"),
-}
 
 
 class ToolName(str):
@@ -92,7 +82,7 @@ def names_of(event: str, scene: Scene, tools: Mapping[str, Tool]) -> dict[str, A
         "calls": calls_of(scene, tools),
         "message": scene.message,
     }
-    for name in NAMES_AT[event]:
+    for name in EVENT_NAMES[event]:
         if name == "tool":
             names["tool"] = ToolName.of(scene.tool) if scene.tool is not None else None
         else:

@@ -116,6 +116,10 @@ class SandboxedWorld(World, Protocol):
         """A private copy in the first state; gone when it is closed or forgotten."""
         ...
 
+    def rest(self) -> None:
+        """Release what costs memory until the next use; what was written stays."""
+        ...
+
     def close(self) -> None:
         """Release the copy; closing twice is allowed."""
         ...

@@ -6,6 +6,8 @@ on sampled ids of this request and nowhere else; ids, mask and logprobs have one
 
 from __future__ import annotations
 
+import math
+
 from harnessctl.records.trajectory import ModelCall, TokenPath
 from harnessctl.runtime.protocols import ModelReply
 
@@ -51,6 +53,9 @@ class TokenPaths:
             got = "none" if logprobs is None else str(len(logprobs))
             warnings.append(f"call {call.round}: {len(sampled)} sampled ids and {got} logprobs; logprobs are left at 0")
             logprobs = [0.0] * len(sampled)
+        elif not math.isfinite(sum(logprobs)):
+            warnings.append(f"call {call.round}: logprobs that are no numbers; they are left at 0")
+            logprobs = [value if math.isfinite(value) else 0.0 for value in logprobs]
         path.logprobs += [0.0] * seen
         path.logprobs += logprobs
         call.path = len(self.paths) - 1

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from harnessctl.records.trajectory import ToolCall, Trajectory
 from harnessctl.runtime.clock import Clock
 from harnessctl.runtime.ending import Ending
 from harnessctl.runtime.notices import NOT_RUN
 from harnessctl.runtime.prompt import PromptView
 from harnessctl.runtime.request import RequestRun
-from harnessctl.runtime.session import turn_history
+from harnessctl.runtime.scene import SessionState
+from harnessctl.runtime.session import Session, turn_history
 from harnessctl.runtime.surface import SurfaceView
 from harnessctl.runtime.tokens import TokenPaths
 
@@ -59,19 +63,33 @@ class Turns:
         """Leave what the harness keeps to the next turn. The session's lock is held."""
         session, scene = run.session, run.scene
         assert session is not None
-        state = session.state
-        run.turn = state.turns
-        state.turns += 1
-        if "calls" in self._keep:
-            state.calls = state.calls + scene.calls
-        if "skills" in self._keep:
-            state.skills = [skill.name for skill in scene.skills]
+        run.turn = session.state.turns
+        skills = [skill.name for skill in scene.skills]
+        is_unchanged = self._keep_of(session.state, scene.calls, skills, run.messages[run.head :], ending.reply)
         if "history" in self._keep and run.messages:
-            turn, is_unchanged = turn_history(run.messages[run.head :], ending.reply, NOT_RUN)
-            state.history = state.history + turn
             session.prefix_key = self._key(run)
             session.prefix_ids = run.paths.prefix_ids if is_unchanged else None
             session.prefix_messages = run.paths.prefix_messages
+
+    def restore(self, session: Session, turn: Trajectory) -> None:
+        """Leave to the next turn what a recorded one left; what python tools kept for themselves is lost."""
+        head = len(session.state.history) + (bool(turn.messages) and turn.messages[0].get("role") == "system")
+        self._keep_of(session.state, turn.tools, turn.skills, turn.messages[head:], turn.reply)
+
+    def _keep_of(
+        self, state: SessionState, calls: list[ToolCall], skills: list[str], messages: list[dict[str, Any]], reply: str
+    ) -> bool:
+        """Add one turn to what is kept; whether its messages stand in the history as they were."""
+        state.turns += 1
+        if "calls" in self._keep:
+            state.calls = state.calls + calls
+        if "skills" in self._keep:
+            state.skills = list(skills)
+        if "history" not in self._keep or not messages:
+            return True
+        turn, is_unchanged = turn_history(messages, reply, NOT_RUN)
+        state.history = state.history + turn
+        return is_unchanged
 
     def _key(self, run: RequestRun) -> str:
         """Equal for turns whose token ids may be joined: same model, system message and tools."""

@@ -173,6 +173,12 @@ class Copy:
             self._connections.append(found)
         return found
 
+    def rest(self) -> None:
+        """Close every connection and keep the file: what was written is there when a connection is next asked for."""
+        self._local = threading.local()
+        while self._connections:
+            self._connections.pop().close()
+
     def close(self) -> None:
         """Close every connection and remove the file; closing twice is allowed."""
         self._dispose()

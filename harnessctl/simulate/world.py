@@ -98,6 +98,10 @@ class LiveWorld:
         """A private copy in the first state."""
         return LiveWorld(self.spec, self._database)
 
+    def rest(self) -> None:
+        """Release connections until the next use; what was written stays. A world at rest takes only its file."""
+        self._copy.rest()
+
     def close(self) -> None:
         """Release connections and the private copy; sandboxes are worlds of their own and stay open."""
         self._copy.close()

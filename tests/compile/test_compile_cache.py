@@ -136,11 +136,11 @@ def test_old_enough_files_are_not_even_opened(shop: Shop, monkeypatch: pytest.Mo
     index = fresh.read_checked(root / INDEX)
     later = time.time_ns() + 10_000_000_000
     monkeypatch.setattr(time, "time_ns", lambda: later)
-    fresh.write_index(root, index)
+    fresh.write_index(root, index, later)
     for path in ("skills/upsell/SKILL.md", "manifests/harness.yaml"):
         (root / path).chmod(0o000)
         index["files"][path] = fresh.stat_of(root / path, index["files"][path][-1])
-    fresh.write_index(root, index)
+    fresh.write_index(root, index, later)
     read: list[Path] = []
     original = Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda self: (read.append(self), original(self))[1])

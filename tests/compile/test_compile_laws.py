@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harnessctl.bundle import Ref, render_text
-from harnessctl.compile import events, validate_project
+from harnessctl.compile import validate_project
 from harnessctl.compile.json_schemas import rewrite
 from harnessctl.compile.order import cycle_in
 from harnessctl.compile.references import text_of
@@ -172,14 +172,6 @@ def test_a_cycle_is_found_when_and_only_when_there_is_one(edges: dict[str, list[
     assert (cycle is not None) == any(returns(name) for name in edges)
     if cycle is not None:
         assert all(two in edges[one] for one, two in zip(cycle, [*cycle[1:], cycle[0]], strict=True))
-
-
-def test_the_compiler_and_the_runtime_have_one_idea_of_events() -> None:
-    from harnessctl.runtime.checks import check
-    from harnessctl.runtime.names import NAMES_AT
-
-    assert events.READABLE == check.READABLE and events.WRITABLE == check.WRITABLE
-    assert events.EVENT_NAMES == NAMES_AT
 
 
 SOURCES = [

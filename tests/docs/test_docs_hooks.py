@@ -22,8 +22,8 @@ from harnessctl.bundle.files import read_bundle
 from harnessctl.bundle.state import HarnessState, Hook, Tool
 from harnessctl.cli.main import app
 from harnessctl.compile import CompileResult, compile_project
-from harnessctl.compile.events import EVENT_NAMES, READABLE, RETRY_EVENTS, WRITABLE
 from harnessctl.errors import FaultsError
+from harnessctl.manifests.events import EVENT_NAMES, READABLE, RETRY_EVENTS, WRITABLE
 from harnessctl.manifests.specs.hooks import ActionName, Check, Event
 from harnessctl.records.comment import CommentInput
 from harnessctl.runtime.checks.peers import EVENTS as PEER_EVENTS

@@ -4,7 +4,7 @@ import pytest
 from hook_scenes import EVENTS, call, hook_set, run, scene
 
 from harnessctl.bundle.state import Surface
-from harnessctl.runtime.checks.check import WRITABLE
+from harnessctl.manifests.events import WRITABLE
 
 ACTIONS = {
     "block": {"action": "block", "message": {"text": ["Not now."]}},

@@ -25,7 +25,7 @@ def test_canonical_json_sorts_keys_and_writes_numbers_as_rfc_8785_says():
     assert canonical_json({"b": 1.0, "a": [1e21, "é"], "": None}) == '{"":null,"a":[1e+21,"é"],"b":1}'.encode()
 
 
-@pytest.mark.parametrize("value", [2**53, float("nan"), float("inf"), "\ud800"])
+@pytest.mark.parametrize("value", [2**53 + 1, -(10**30), float("nan"), float("inf"), "\ud800", {"é": [[2**53 + 1]]}])
 def test_what_canonical_json_cannot_hold_is_a_clear_error(value):
     with pytest.raises(StorageError, match="canonical JSON"):
         canonical_json({"x": value})

@@ -9,25 +9,36 @@ from msgspec import Meta
 
 ApiVersion = Literal["harnessctl/v1"]
 
+#: The end of a pattern: `$` alone would let a final line break through.
+END = r"$(?!\n)"
+
 Slug = Annotated[
     str,
     Meta(
-        pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$",
+        pattern=r"^[a-z0-9]+(-[a-z0-9]+)*" + END,
         min_length=1,
         max_length=64,
         description="lower-case letters, digits and single hyphens",
     ),
 ]
 Identifier = Annotated[
-    str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$", min_length=1, max_length=64, description="a name a model can call")
+    str,
+    Meta(
+        pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*" + END,
+        min_length=1,
+        max_length=64,
+        description="a name that a model can call: a letter or _ first, then letters, digits and _ . -",
+    ),
 ]
 Name = Annotated[
-    str, Meta(pattern=r"^[a-z][a-z0-9_]*$", max_length=64, description="lower-case letters, digits and underscores")
+    str,
+    Meta(pattern=r"^[a-z][a-z0-9_]*" + END, max_length=64, description="lower-case letters, digits and underscores"),
 ]
 Version = Annotated[
     str,
     Meta(
-        pattern=r"^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$",
+        pattern=r"^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?" + END,
+        max_length=64,
         description="semantic version, quoted if YAML could read it as a number",
     ),
 ]
@@ -61,7 +72,7 @@ class LimitRef(Spec, kw_only=True):
 class Rule(Spec, kw_only=True):
     """A numbered instruction that augmentation may reword, mask and move, within its attributes."""
 
-    id: Annotated[str, Meta(pattern=r"^[a-z0-9]+([-_][a-z0-9]+)*$")] | None = None
+    id: Annotated[str, Meta(pattern=r"^[a-z0-9]+([-_][a-z0-9]+)*" + END)] | None = None
     text: Annotated[str, Meta(min_length=1)]
     protected: Annotated[bool, Meta(description="never masked")] = False
     verbatim: Annotated[bool, Meta(description="never reworded")] = False

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from harnessctl.manifests.specs.base import ApiVersion, Expression, JsonSchema, Seconds, Spec, Version
+from harnessctl.manifests.specs.base import END, ApiVersion, Expression, JsonSchema, Seconds, Spec, Version
 from harnessctl.manifests.specs.tools import PythonTarget
 
 Event = Literal["input", "pre_model", "post_model", "pre_tool", "post_tool", "stop", "end"]
@@ -142,7 +142,7 @@ class Message(Spec, kw_only=True):
 
     text: Annotated[str, Meta(min_length=1)]
     role: Literal["tool", "user", "system"] | None = None
-    wrap: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]*$")] | None = None
+    wrap: Annotated[str, Meta(pattern=r"^[a-z][a-z0-9_-]*" + END)] | None = None
 
 
 class Rewrite(Spec, kw_only=True):
@@ -183,7 +183,7 @@ class Observe(Spec, kw_only=True):
 class Hook(Spec, kw_only=True):
     """One hook: exactly one of check + otherwise, then, observe."""
 
-    id: Annotated[str, Meta(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
+    id: Annotated[str, Meta(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*" + END, max_length=64)]
     event: Event
     version: Version = "1.0.0"
     description: str | None = None
@@ -196,7 +196,7 @@ class Hook(Spec, kw_only=True):
     on_error: Literal["block", "pass"] = "block"
     timeout_s: Seconds = 5.0
     enforces: Annotated[
-        list[Annotated[str, Meta(pattern=r"^[a-z0-9-]+#[a-z0-9_-]+$")]],
+        list[Annotated[str, Meta(pattern=r"^[a-z0-9-]+#[a-z0-9_-]+" + END)]],
         Meta(description="skill#rule that this hook enforces"),
     ] = []
 

@@ -7,13 +7,14 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from harnessctl.manifests.specs.base import ApiVersion, Identifier, JsonSchema, Seconds, Spec, Version
+from harnessctl.manifests.specs.base import END, ApiVersion, Identifier, JsonSchema, Seconds, Spec, Version
 
 Effect = Literal["none", "write"]
 PythonTarget = Annotated[
     str,
     Meta(
-        pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$",
+        pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*" + END,
+        max_length=200,
         description="module:function; the module is looked for beside the manifest, then from the project's root, then among installed packages",
     ),
 ]
@@ -22,7 +23,7 @@ PythonTarget = Annotated[
 class HttpRun(Spec, kw_only=True):
     """An HTTP request. `{name}` in url and body values stands for an argument; `${ENV}` is allowed in headers only."""
 
-    url: Annotated[str, Meta(pattern=r"^https?://")]
+    url: Annotated[str, Meta(pattern=r"^https?://\S*" + END, description="http(s)://..., without spaces")]
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "GET"
     headers: dict[str, str] = {}
     body: Annotated[

@@ -17,23 +17,11 @@ import orjson
 
 from harnessctl.bundle.state import HarnessState, Tool
 from harnessctl.errors import HookError
+from harnessctl.manifests.events import READABLE
 from harnessctl.runtime.code import Code
 from harnessctl.runtime.layout import Layout
 from harnessctl.runtime.names import names_of
 from harnessctl.runtime.scene import Scene
-
-#: What checks may look at, by event; the first is the target where a check names none.
-READABLE: dict[str, tuple[str, ...]] = {
-    "input": ("message",),
-    "pre_model": ("message",),
-    "post_model": ("output", "message"),
-    "pre_tool": ("args", "message", "output"),
-    "post_tool": ("result", "args", "message", "output"),
-    "stop": ("reply", "message", "output"),
-    "end": ("reply", "message", "output"),
-}
-#: What hooks may rewrite, by event.
-WRITABLE = {"input": "message", "post_model": "output", "pre_tool": "args", "post_tool": "result", "stop": "reply"}
 
 S = TypeVar("S")
 

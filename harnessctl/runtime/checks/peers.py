@@ -38,7 +38,8 @@ import msgspec
 import orjson
 
 from harnessctl.errors import HookError
-from harnessctl.runtime.checks.check import PASSED, WRITABLE, Moment, Outcome, as_text
+from harnessctl.manifests.events import WRITABLE
+from harnessctl.runtime.checks.check import PASSED, Moment, Outcome, as_text
 
 EVENTS = {
     "claude": {

@@ -1,7 +1,4 @@
-"""Events of hooks: what may be looked at, rewritten, named and decided at each.
-
-The runtime keeps the same tables (it must not import the compiler); a test holds them together.
-"""
+"""Events of hooks: what may be looked at, rewritten, named and decided at each, for the compiler and the runtime."""
 
 from __future__ import annotations
 
@@ -29,8 +26,8 @@ EVENT_NAMES: dict[str, tuple[str, ...]] = {
     "end": ("reply", "output"),
 }
 TOOL_EVENTS = ("pre_tool", "post_tool")
-#: Where a retry can give the model another round.
-RETRY_EVENTS = ("post_model", "pre_tool", "post_tool", "stop")
+#: Where a retry tells the model something before it goes on. At all but pre_model that takes another round.
+RETRY_EVENTS = ("pre_model", "post_model", "pre_tool", "post_tool", "stop")
 
 
 def names_at(event: str) -> tuple[str, ...]:
