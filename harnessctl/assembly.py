@@ -6,6 +6,7 @@ requests through the same agent.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -156,14 +157,18 @@ async def answer(
     requests: Sequence[CommentInput],
     records: Path,
     *,
+    model: Model,
     world: World | None,
     bundles: BundleSource,
     done_before: set[str] | None = None,
     on_done: Callable[[Trajectory], None] | None = None,
     on_open: Callable[[Agent], None] | None = None,
 ) -> BatchResult:
-    """Answer `requests` (as `planned` gives them), each trajectory appended to `records` at once."""
-    async with open_agent(bundle, config, world=world, bundles=bundles) as agent:
+    """Answer `requests` (as `planned` gives them), each trajectory appended to `records` at once. Closes `model`."""
+    async with (
+        contextlib.aclosing(model),
+        open_agent(bundle, config, world=world, bundles=bundles, model=model) as agent,
+    ):
         if on_open is not None:
             on_open(agent)
         _restore_sessions(agent, requests, done_before or set(), records)

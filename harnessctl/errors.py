@@ -15,11 +15,15 @@ Layer 0: imports nothing of harnessctl.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Severity = Literal["error", "warning"]
+
+#: Controls, line breaks of any kind, and what turns the direction of writing.
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @dataclass(slots=True, frozen=True, order=True)
@@ -48,13 +52,19 @@ class Fault:
             text += f"; got {self.got}"
         if self.allowed:
             text += f"; allowed {self.allowed}"
+        text = _escaped(text)
         if self.hint:
-            text += f"\n    hint: {self.hint}"
+            text += f"\n    hint: {_escaped(self.hint)}"
         return text
 
     def as_dict(self) -> dict[str, Any]:
         """The fault as plain JSON."""
         return {name: getattr(self, name) for name in self.__slots__}
+
+
+def _escaped(text: str) -> str:
+    """`text` on one line and without power over a terminal: what a file holds may be there to deceive its reader."""
+    return _UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 @dataclass

@@ -1,11 +1,13 @@
 """The loop that a careful person writes by hand for the same work as the bundle runtime.
 
 aiohttp and orjson; arguments checked with the same JSON Schema library; the same four checks at the same points, each
-decision timed and kept; model calls and tool calls timed; the whole written as one line of JSON Lines to a real file.
+decision timed and kept; model calls and tool calls timed; a deadline for the request and a time-out for each tool; the
+whole written as one line of JSON Lines to a real file.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import time
@@ -23,6 +25,7 @@ from benchmarks import workload
 
 VALIDATORS = {name: jsonschema_rs.validator_for(workload.parameters(tool)) for name, tool in workload.TOOLS.items()}
 FORBIDDEN = [unicodedata.normalize("NFKC", phrase).casefold() for phrase in workload.FORBIDDEN]
+DEADLINE_S, TOOL_TIMEOUT_S = 15, 5
 TRACEBACK = re.compile(workload.TRACEBACK)
 
 
@@ -89,7 +92,8 @@ class Run:
         elif not await self.check("skill-first", "pre_tool", lambda: self._may_call(name)):
             status, result = "blocked", "Load the skill first."
         else:
-            status, result = "ok", await workload.TOOLS[name](**arguments)
+            async with asyncio.timeout(TOOL_TIMEOUT_S):
+                status, result = "ok", await workload.TOOLS[name](**arguments)
         self.tools.append(
             {
                 "round": len(self.calls),
@@ -185,16 +189,21 @@ async def setup(base_url: str, *, stream: bool, record: Path) -> Callable[[], Aw
     file = os.open(record, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     count = 0
 
+    async def rounds(run: Run) -> str:
+        while True:
+            message = await run.ask(ask)
+            if not message.get("tool_calls"):
+                return message["content"]
+            for call in message["tool_calls"]:
+                await run.call(call)
+
     async def request() -> str:
         nonlocal count
         count += 1
         run = Run(count)
-        while True:
-            message = await run.ask(ask)
-            if not message.get("tool_calls"):
-                os.write(file, run.finish(message["content"]))
-                return message["content"]
-            for call in message["tool_calls"]:
-                await run.call(call)
+        async with asyncio.timeout(DEADLINE_S):
+            reply = await rounds(run)
+        os.write(file, run.finish(reply))
+        return reply
 
     return request

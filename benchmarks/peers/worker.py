@@ -1,8 +1,8 @@
 """One runtime in a process of its own, measured when it is told to.
 
-    python -m benchmarks.peers.worker MODULE BASE_URL --record FILE [--stream] [--cpu N]
+    python -m benchmarks.peers.worker MODULE BASE_URL --record FILE [--stream] [--cpu N] [--count N]
 
-Prints a line of JSON when it is ready. Then each line `{"concurrency": n, "seconds": s}` on standard input is answered
+With `--count` it carries that many requests out and ends. Otherwise it prints a line of JSON when it is ready; then each line `{"concurrency": n, "seconds": s}` on standard input is answered
 with one line: requests done, client CPU and wall seconds spent, and the peak of resident memory so far.
 """
 
@@ -50,10 +50,14 @@ async def measure(request: Callable[[], Awaitable[str]], concurrency: int, secon
     }
 
 
-async def serve(module: str, base_url: str, record: Path, *, stream: bool) -> None:
+async def serve(module: str, base_url: str, record: Path, *, stream: bool, count: int | None) -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # whatever a library prints is not an answer
     request = await importlib.import_module(f"benchmarks.peers.{module}").setup(base_url, stream=stream, record=record)
+    if count is not None:
+        for _ in range(count):
+            await request()
+        return
     await request()
     answers.write(json.dumps({"ready": module, "peak_rss_mb": peak_rss_mb()}) + "\n")
     loop = asyncio.get_running_loop()
@@ -71,10 +75,11 @@ def main() -> None:
     parser.add_argument("--record", type=Path, required=True)
     parser.add_argument("--stream", action="store_true")
     parser.add_argument("--cpu", type=int)
+    parser.add_argument("--count", type=int)
     given = parser.parse_args()
     if given.cpu is not None:
         os.sched_setaffinity(0, {given.cpu})
-    asyncio.run(serve(given.module, given.base_url, given.record, stream=given.stream))
+    asyncio.run(serve(given.module, given.base_url, given.record, stream=given.stream, count=given.count))
 
 
 if __name__ == "__main__":

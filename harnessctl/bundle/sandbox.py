@@ -97,9 +97,8 @@ def unsafe_accesses(source: str) -> list[tuple[int, str]]:
     ):
         found.append((call.lineno, type(call).__name__.lower()))
     for filter_node in tree.find_all(jinja2.nodes.Filter):
-        if filter_node.name == "attr":
-            found.append((filter_node.lineno, "attr"))
-        elif filter_node.name == "map" and filter_node.args and _constant(filter_node.args[0]) == "attr":
+        first = _constant(filter_node.args[0]) if filter_node.args else None
+        if filter_node.name == "attr" or (filter_node.name == "map" and first == "attr"):
             found.append((filter_node.lineno, "attr"))
         elif isinstance(name := _attribute(filter_node), str):
             found += [(filter_node.lineno, part) for part in name.split(".") if _is_unsafe(part)]

@@ -157,7 +157,9 @@ class HarnessState(State, kw_only=True):
     """The whole state. Tools, skills and hooks are in the order in which a model sees them or they run.
 
     `code` maps a module name to its Python source; `files` maps a project path to the text of a file that command
-    hooks need. `limits` holds every effective limit, defaults included. `servers` are MCP servers by name.
+    hooks need. `limits` holds every effective limit, defaults included. `servers` are MCP servers by name; one that was
+    discovered has its tools/list under `tools`. `judges` maps each harness that a hook asks, by the name that it asks
+    by, and those that judge the judges, to the digest of its state.
     """
 
     skills: list[Skill]
@@ -173,6 +175,7 @@ class HarnessState(State, kw_only=True):
     private_when: str | None = None
     silent_when: str | None = None
     scores: dict[str, str] = {}
+    judges: dict[str, str] = {}
     servers: dict[str, dict[str, Any]] = {}
     code: dict[str, str] = {}
     files: dict[str, str] = {}

@@ -18,6 +18,8 @@ CORE = (
     "rich",
     "hydra-core",
     "omegaconf",
+    "pyyaml",
+    "rfc8785",
     "ruamel.yaml",
     "jinja2",
     "msgspec",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -32,8 +33,8 @@ def diff(
 
     try:
         root = project_root(project)
-    except UsageError:
-        root = None
+    except UsageError:  # a revision is of the project that it is compared with
+        root = next((Path(side) for side in (a, b) if side is not None and Path(side).is_dir()), None)
     changes = diff_bundles(load_side(a, root, harness=harness), load_side(b or ".", root, harness=harness))
     if json:
         output.json_data(changes)

@@ -54,9 +54,10 @@ def mcp(
 
 def _finish(report: ImportReport, *, json: bool) -> None:
     from harnessctl.cli import output
+    from harnessctl.cli.transcript import printable
 
     if json:
         output.json_data(report)
     else:
-        output.data(report.render())
+        output.data(printable(report.render()))
     raise typer.Exit(0 if report.imported and not report.refused else 1)

@@ -7,12 +7,21 @@ from typing import Annotated
 
 import typer
 
+from harnessctl.cli.options import Json, templates
+
 
 def init(
     directory: Annotated[Path, typer.Argument(help="Where; default: here.")] = Path(),
     template: Annotated[
-        str, typer.Option("--template", "-t", help="minimal: the smallest project; live-stream: the shipped host.")
+        str,
+        typer.Option(
+            "--template",
+            "-t",
+            help="minimal: the smallest project; live-stream: the shipped host.",
+            autocompletion=templates,
+        ),
     ] = "minimal",
+    json: Json = False,
 ) -> None:
     """Make a project that validates, compiles and runs.
 
@@ -22,6 +31,9 @@ def init(
     from harnessctl.manifests.templates import copy_template
 
     written = copy_template(template, directory)
+    if json:
+        output.json_data({"project": str(directory.resolve()), "written": [str(path) for path in written]})
+        return
     output.talk(f"{output.plural(len(written), 'file')} written to {directory.resolve()}")
     step = "" if directory == Path() else f"cd {directory} && "
     output.talk(f"next: {step}harnessctl validate && harnessctl compile && harnessctl docs quickstart")

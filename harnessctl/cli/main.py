@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import typer
 
@@ -79,23 +79,25 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     open_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
+    json = "--json" in arguments
     try:
         result = typer.main.get_command(app).main(args=arguments, prog_name="harnessctl", standalone_mode=False)
         code = result if isinstance(result, int) else 0
         sys.stdout.flush()
     except HarnessctlError as error:
-        code = _report(error, json="--json" in arguments)
+        code = _report(error, json=json)
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
-        code = 130
+        code = _interrupted(json=json)
     except BrokenPipeError:
         code = _unread()
+    except OSError as error:
+        code = _refused(error, json=json)
     except SystemExit as error:
         if not isinstance(error.__context__, BrokenPipeError):
             raise
         code = _unread()  # so the command-line library answers a pipe that nobody reads any more
     except Exception as error:
-        code = _click_error(error)
+        code = _click_error(error, json=json)
     if argv is None:
         sys.exit(code)
     return code
@@ -105,6 +107,26 @@ def _unread() -> int:
     """Nobody reads our output any more (`| head`): what is left of it is dropped, and that is no failure."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return 0
+
+
+def _refused(error: OSError, *, json: bool) -> int:
+    """The system refused something that no command foresaw: a working directory that is gone, a full device."""
+    from harnessctl.errors import StorageError
+
+    where = f" {error.filename}" if error.filename else ""
+    if not where:  # our own output, most likely; what is left of it would fail again when the program ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return _report(StorageError(f"the system refused{where}: {error.strerror or error}"), json=json)
+
+
+def _interrupted(*, json: bool) -> int:
+    from harnessctl.cli import output
+
+    if json:
+        output.json_data({"error": "interrupted", "hint": "", "faults": []})
+    else:
+        output.talk("interrupted")
+    return 130
 
 
 def _report(error: Exception, *, json: bool) -> int:
@@ -124,15 +146,22 @@ def _report(error: Exception, *, json: bool) -> int:
     return error.exit_code
 
 
-def _click_error(error: Exception) -> int:
+def _click_error(error: Exception, *, json: bool) -> int:
     """Usage errors and exits of the command-line library; anything else is a fault of ours and is raised."""
     if isinstance(error, typer.Exit):
         return error.exit_code
     if isinstance(error, typer.Abort):
-        sys.stderr.write("interrupted\n")
-        return 130
+        return _interrupted(json=json)
     show = getattr(error, "show", None)
     if show is None:
         raise error
-    show()
+    message: Callable[[], str] | None = getattr(error, "format_message", None)
+    if json and message is not None:
+        from harnessctl.cli import output
+
+        context = getattr(error, "ctx", None)
+        hint = f"{context.command_path} -h" if context is not None else "harnessctl -h"
+        output.json_data({"error": message(), "hint": hint, "faults": []})
+    else:
+        show()
     return int(getattr(error, "exit_code", 2))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from harnessctl.cli.options import Project
+from harnessctl.cli.options import Json, Project
 
 app = typer.Typer(help="Start a skill, hook, tool or recipe.", no_args_is_help=True)
 
@@ -80,34 +80,32 @@ seed: 0
 
 
 @app.command()
-def skill(name: Name, project: Project = None) -> None:
+def skill(name: Name, project: Project = None, json: Json = False) -> None:
     """Write skills/NAME/SKILL.md."""
-    _write(
-        project, {f"skills/{name}/SKILL.md": SKILL.format(name=name)}, "include.skills", name, r"[a-z0-9]+(-[a-z0-9]+)*"
-    )
+    _write(project, {f"skills/{name}/SKILL.md": SKILL.format(name=name)}, "skills", name, _SLUG, json=json)
 
 
 @app.command()
-def hook(name: Name, project: Project = None) -> None:
+def hook(name: Name, project: Project = None, json: Json = False) -> None:
     """Write manifests/hooks/NAME.yaml."""
-    _write(
-        project,
-        {f"manifests/hooks/{name}.yaml": HOOK.format(name=name)},
-        "include.hooks",
-        name,
-        r"[a-z0-9]+(-[a-z0-9]+)*",
-    )
+    _write(project, {f"manifests/hooks/{name}.yaml": HOOK.format(name=name)}, "hooks", name, _SLUG, json=json)
 
 
 @app.command()
-def tool(name: Name, project: Project = None) -> None:
+def tool(name: Name, project: Project = None, json: Json = False) -> None:
     """Write manifests/tools/NAME.yaml and its Python code."""
+    import keyword
+
+    from harnessctl.errors import UsageError
+
+    if keyword.iskeyword(name):
+        raise UsageError(f"{name!r} is a word of Python, and its function has the tool's name")
     module = f"{name}_tool"
     files = {
         f"manifests/tools/{name}.yaml": TOOL.format(name=name, module=module),
         f"manifests/tools/{module}.py": TOOL_CODE.format(name=name),
     }
-    _write(project, files, "include.tools", name, r"[a-z_][a-z0-9_]*")
+    _write(project, files, "tools", name, r"[a-z_][a-z0-9_]{0,63}", json=json)
 
 
 @app.command()
@@ -115,24 +113,34 @@ def recipe(
     name: Name,
     job: Annotated[str, typer.Option("--job", help="The job that it is for.")] = "run",
     project: Project = None,
+    json: Json = False,
 ) -> None:
     """Write recipes/JOB/NAME.yaml on top of the job's default."""
-    _write(
-        project,
-        {f"recipes/{job}/{name}.yaml": RECIPE.format(job=job, name=name)},
-        None,
-        name,
-        r"[a-z0-9]+([-_.][a-z0-9]+)*",
-    )
+    from harnessctl.cli.project import project_root
+    from harnessctl.errors import UsageError
+    from harnessctl.recipes import recipe_folders
+
+    known = {
+        path.parent.name for folder in recipe_folders(project_root(project)) for path in folder.glob("*/default.yaml")
+    }
+    if job not in known:
+        raise UsageError(f"no job {job!r}; there are {', '.join(sorted(known))}")
+    files = {f"recipes/{job}/{name}.yaml": RECIPE.format(job=job, name=name)}
+    _write(project, files, None, name, r"[a-z0-9]+([-_.][a-z0-9]+)*", json=json)
 
 
-def _write(project: Path | None, files: dict[str, str], include: str | None, name: str, pattern: str) -> None:
+_SLUG = r"(?=.{1,64}$)[a-z0-9]+(-[a-z0-9]+)*"
+
+
+def _write(
+    project: Path | None, files: dict[str, str], include: str | None, name: str, pattern: str, *, json: bool
+) -> None:
     """Write the files that do not exist yet, all or none, and say what to do next."""
     import re
 
     from harnessctl.cli import output
     from harnessctl.cli.project import project_root
-    from harnessctl.errors import UsageError
+    from harnessctl.errors import StorageError, UsageError
     from harnessctl.storage import write_atomic
 
     if not re.fullmatch(pattern, name):
@@ -141,8 +149,20 @@ def _write(project: Path | None, files: dict[str, str], include: str | None, nam
     for path in files:
         if (root / path).exists():
             raise UsageError(f"{path} exists", hint="choose another name")
-    for path, text in files.items():
-        write_atomic(root / path, text.encode())
-        output.data(path)
+    written: list[Path] = []
+    try:
+        for path, text in files.items():
+            write_atomic(root / path, text.encode())
+            written.append(root / path)
+    except StorageError:
+        for done in written:
+            done.unlink(missing_ok=True)
+        raise
+    if json:
+        output.json_data({"written": list(files)})
+        return
+    output.data("\n".join(files))
     if include is not None:
-        output.talk(f"next: name it under {include} of a harness (unless a pattern there takes it in), then validate")
+        output.talk(
+            f"next: name it under include.{include} of a harness (unless a pattern there takes it in), then validate"
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,15 +24,22 @@ def data(text: str) -> None:
 
 
 def json_data(value: Any) -> None:
-    """One JSON document on stdout, indented."""
+    """One JSON document on stdout, indented; in ASCII alone where the stream cannot take it as it is."""
     import msgspec
 
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+    try:
+        text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        import json
+
+        text = json.dumps(msgspec.to_builtins(value), indent=2)
+    sys.stdout.write(text + "\n")
 
 
 def faults(items: Iterable[Fault], *, color: bool | None = None) -> None:
     """Faults on stderr, one after the other; `error` and `warning` are coloured on a terminal."""
-    lit = sys.stderr.isatty() if color is None else color
+    lit = sys.stderr.isatty() and "NO_COLOR" not in os.environ if color is None else color
     for fault in items:
         text = fault.render()
         if lit:
@@ -52,7 +60,14 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str |
         shown.add_column(column, overflow="fold")
     for row in rows:
         shown.add_row(*(Text(cell) for cell in row))
-    console().print(shown)
+    terminal = console()
+    if sys.stdout.isatty():
+        terminal.print(shown)
+        return
+    with terminal.capture() as captured:
+        terminal.print(shown)
+    lines = [line.rstrip() for line in captured.get().splitlines()]
+    data("\n".join(lines).strip("\n") + "\n")
 
 
 def console(*, stderr: bool = False) -> Console:

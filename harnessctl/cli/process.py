@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -26,6 +27,9 @@ def open_streams() -> None:
                 os.close(handle)
         if getattr(sys, name) is None:
             setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 - lives as long as the process
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a locale that cannot show a character costs that character alone
+            stream.reconfigure(errors="backslashreplace")
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,19 +34,51 @@ def open_bundle(spec: str | None, project: Path | None, *, harness: str | None =
         except UsageError:
             root = None
         return read_bundle(path), root
-    if spec is not None and (spec.endswith(".json") or "/" in spec):
+    if spec is not None and spec.endswith(".json"):
         raise UsageError(f"no bundle at {spec}", hint="`harnessctl compile` writes them to build/")
     root = project_root(project)
     return compiled(root, spec or harness), root
 
 
 def compiled(root: Path, harness: str | None) -> Bundle:
-    """The bundle of one harness, compiled now (or found unchanged)."""
+    """The bundle of one harness, compiled now (or found unchanged); made in memory where build/ cannot be written."""
     from harnessctl.bundle.files import read_bundle
+    from harnessctl.cli import output
     from harnessctl.compile import compile_project
+    from harnessctl.errors import StorageError
 
-    result = compile_project(root, harness=harness, discover=discover)
+    try:
+        result = compile_project(root, harness=harness, discover=discover)
+    except StorageError as error:
+        from harnessctl.compile.revision import compiled as compiled_in_memory
+
+        output.talk(f"warning: {error.message}; the bundle is not kept")
+        return compiled_in_memory(root, harness)
     return read_bundle(result.path(harness), verify=False)
+
+
+def judge_source(bundle: Bundle, root: Path | None) -> Callable[[str], Bundle]:
+    """Finds the judges that `bundle` was compiled with, by name: the project's harness as it is now, or the bundle in
+    build/ where that is another one by now. HarnessctlError when there is neither."""
+
+    def find(name: str) -> Bundle:
+        from harnessctl.bundle.files import read_bundle
+        from harnessctl.errors import HarnessctlError
+
+        if root is None:
+            raise HarnessctlError(f"the judge {name!r} is a harness of the project, and there is no project here")
+        now = compiled(root, name)
+        wanted = bundle.state.judges.get(name, now.digest)
+        if now.digest == wanted:
+            return now
+        for path in sorted((root / "build").glob(f"{now.name}-*+{wanted[:12]}.bundle.json")):
+            return read_bundle(path)
+        raise HarnessctlError(
+            f"the judge {name!r} is {now.digest[:12]} by now, and the bundle was compiled with {wanted[:12]}",
+            hint="compile the bundle again, or put the judge's bundle back into build/",
+        )
+
+    return find
 
 
 def discover(name: str, spec: dict[str, Any]) -> list[dict[str, Any]]:
@@ -60,11 +93,13 @@ def discover(name: str, spec: dict[str, Any]) -> list[dict[str, Any]]:
 def validate_all(root: Path) -> Faults:
     """Every fault of the project: the manifests, and the tables and queries of its worlds."""
     from harnessctl.compile import validate_project
+    from harnessctl.errors import Faults
+    from harnessctl.manifests.locate import find_sources
     from harnessctl.simulate.world import check_world
 
     faults = validate_project(root)
     known = {fault.path for fault in faults.errors}
-    for manifest in sorted((root / "manifests" / "worlds").glob("*.yaml")):
-        if manifest.relative_to(root).as_posix() not in known:
-            faults.extend(check_world(manifest))
+    for source in find_sources(root, Faults()).sources:
+        if source.kind == "World" and source.path not in known:
+            faults.extend(check_world(root / source.path))
     return faults

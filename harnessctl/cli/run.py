@@ -41,13 +41,20 @@ def run(
         output.data(command.config_yaml().rstrip())
         return
     if not sweep:
-        raise typer.Exit(command.run())
+        ran = command.run()
+        if json:
+            output.json_data(ran)
+        raise typer.Exit(ran.code)
     if resume is not None or run_dir is not None:
         raise UsageError("-m makes a folder for each combination; leave --resume and --run-dir out")
     from harnessctl.recipes import expand
 
-    codes = []
+    done = []
     for overrides in expand(command.overrides):
         output.talk("run " + " ".join(overrides))
-        codes.append(command.with_overrides(overrides).run())
-    raise typer.Exit(max(codes, default=0))
+        done.append(command.with_overrides(overrides).run())
+        if done[-1].code:
+            break
+    if json:
+        output.json_data(done)
+    raise typer.Exit(done[-1].code if done else 0)

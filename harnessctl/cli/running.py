@@ -19,15 +19,18 @@ from harnessctl.bundle.files import Bundle
 from harnessctl.cli import output
 from harnessctl.cli.process import ended_by_signals, stdout_kept_for_data, undisturbed
 from harnessctl.cli.progress import Progress
-from harnessctl.cli.project import compiled, open_bundle, project_root
+from harnessctl.cli.project import judge_source, open_bundle, project_root
 from harnessctl.cli.transcript import printable, summary_rows
-from harnessctl.errors import HarnessctlError, StorageError, UsageError
+from harnessctl.errors import StorageError, UsageError
+from harnessctl.policies import open_policy
 from harnessctl.records.comment import CommentInput
 from harnessctl.records.requests import read_requests, request_lines
 from harnessctl.records.run import Run
 from harnessctl.records.trajectory import StopReason, Trajectory
 from harnessctl.runs import RunFolder, git_commit, package_versions, utc_now
 from harnessctl.runtime.agent import Agent
+from harnessctl.runtime.judge import BundleSource
+from harnessctl.runtime.protocols import Model
 from harnessctl.runtime.viewer import recordable_request
 from harnessctl.simulate.world import LiveWorld
 from harnessctl.storage import cut_torn_line
@@ -40,9 +43,23 @@ SHOWN = 100
 FREE_KEYS = frozenset({"workers"})
 
 
+class Ran(msgspec.Struct, kw_only=True):
+    """What a run came to: its folder, its records, and what run.json counts."""
+
+    run: str
+    trajectories: str
+    counts: dict[str, int]
+    status: str
+
+    @property
+    def code(self) -> int:
+        """The exit code: 0 when each request has its trajectory, 130 when the run was interrupted."""
+        return 130 if self.status == "interrupted" else 0
+
+
 @dataclass(frozen=True)
 class RunCommand:
-    """What the command line asked for. `run` answers and gives the exit code."""
+    """What the command line asked for. `run` answers, and shows a table unless JSON is wanted."""
 
     target: str | None
     overrides: list[str]
@@ -83,25 +100,31 @@ class RunCommand:
         """The resolved recipe as YAML."""
         return recipes.to_yaml(self.config()[0])
 
-    def run(self) -> int:
-        """Answer every request; 0 when each has its trajectory, 1 when some have none, 130 when interrupted."""
+    def run(self) -> Ran:
+        """Answer every request. HarnessctlError when that cannot be begun, or a record cannot be written."""
+        if self.resume is not None and self.run_dir is not None:
+            raise UsageError("a run that is resumed has its folder; leave --run-dir out")
         plain, config = self.config()
-        before = None if self.resume is None else RunFolder.open(self.resume).record.extra
-        requests = planned(self._requests(before or {}), config)
+        before: dict[str, Any] = {} if self.resume is None else RunFolder.open(self.resume).record.extra
+        requests = planned(self._requests(before), config)
         if not requests:
             raise UsageError("the input holds no request", hint="`harnessctl docs running` shows its form")
-        target = self.target or (before or {}).get("target")
-        bundle, root = open_bundle(target, self.project, harness=config.harness)
+        project = Path(before["project"]) if self.project is None and "project" in before else self.project
+        bundle, root = open_bundle(self.target or before.get("target"), project, harness=config.harness)
         with ExitStack() as opened:
             world = open_world_of(root, bundle, config.world)
             if world is not None:
                 opened.enter_context(world)
-            folder = self._folder(root or Path.cwd(), bundle, config, plain, world.digest if world else None)
+            # Before there is a folder: what is wrong with the policy leaves no run behind.
+            model = open_policy(config.policy, config.model, script=config.script)
+            folder = self._folder(root, bundle, config, plain, world.digest if world else None)
             opened.enter_context(ended_by_signals())
             records = opened.enter_context(folder.held(RECORDS))
-            return Answering(folder, records, requests, self.resume is not None, self.json).run(
-                bundle, config, root, world
-            )
+            answering = Answering(folder, records, requests, is_resumed=self.resume is not None)
+            ran = answering.run(bundle, config, model, world, judge_source(bundle, root))
+            if not self.json:
+                answering.show()
+            return ran
 
     def _requests(self, before: dict[str, Any]) -> list[CommentInput]:
         """The input's requests; of a run that is resumed the same file, unless another is given."""
@@ -118,7 +141,7 @@ class RunCommand:
             raise StorageError(f"cannot read {path}: {error.strerror}") from error
 
     def _folder(
-        self, root: Path, bundle: Bundle, config: RunConfig, plain: dict[str, Any], world: str | None
+        self, root: Path | None, bundle: Bundle, config: RunConfig, plain: dict[str, Any], world: str | None
     ) -> RunFolder:
         """A new run's folder, or the one to resume, which must be of the same bundle, world and config."""
         if self.resume is not None:
@@ -138,7 +161,11 @@ class RunCommand:
                     hint="leave the keys out to go on with the run's own",
                 )
             return folder
-        extra = {"input": None if self.input == "-" else str(Path(self.input or "").resolve()), "target": self.target}
+        extra = {
+            "input": _absolute(self.input),
+            "target": _absolute(self.target) if self.target and Path(self.target).is_file() else self.target,
+            "project": None if root is None else str(root),
+        }
         record = Run(
             job="run",
             name=bundle.name,
@@ -150,24 +177,21 @@ class RunCommand:
             policy=config.policy if config.policy == "scripted" else f"{config.policy}:{config.model.name}",
             seeds={"run": config.seed},
             versions=package_versions(),
-            commit=git_commit(root),
+            commit=git_commit(root or Path.cwd()),
             argv=sys.argv[1:],
             outputs={"trajectories": RECORDS},
             extra={key: value for key, value in extra.items() if value is not None},
         )
-        return RunFolder.create(root, record, recipes.to_yaml(plain), folder=self.run_dir)
+        return RunFolder.create(root or Path.cwd(), record, recipes.to_yaml(plain), folder=self.run_dir)
 
 
 class Answering:
     """One run under way: what is done before, what comes of the rest, and how it is told."""
 
-    def __init__(
-        self, folder: RunFolder, records: Path, requests: list[CommentInput], is_resumed: bool, json: bool
-    ) -> None:
+    def __init__(self, folder: RunFolder, records: Path, requests: list[CommentInput], *, is_resumed: bool) -> None:
         self._folder = folder
         self._records = records
         self._requests = requests
-        self._json = json
         cut_torn_line(records)
         done = requests_done(records)
         self._before = set(done)
@@ -180,8 +204,10 @@ class Answering:
             folder.record = msgspec.structs.replace(folder.record, status="running", finished=None)
             folder.save()
 
-    def run(self, bundle: Bundle, config: RunConfig, root: Path | None, world: LiveWorld | None) -> int:
-        """Answer the rest; the exit code."""
+    def run(
+        self, bundle: Bundle, config: RunConfig, model: Model, world: LiveWorld | None, bundles: BundleSource
+    ) -> Ran:
+        """Answer the rest. The model is closed."""
         done = sum(request.id in self._before for request in self._requests)
         progress = Progress("answering", total=len(self._requests), done=done)
 
@@ -205,16 +231,17 @@ class Answering:
                         config,
                         self._requests,
                         self._records,
+                        model=model,
                         world=world,
-                        bundles=lambda name: compiled(_needed(root, name), name),
+                        bundles=bundles,
                         done_before=self._before,
                         on_done=on_done,
                         on_open=on_open,
                     )
                 )
-            status, code = "done", 0
+            status = "done"
         except KeyboardInterrupt:
-            status, code = "interrupted", 130
+            status = "interrupted"
             with suppress(OSError):
                 output.talk(f"interrupted; go on with `harnessctl run --resume {self._folder.path}`")
         except BaseException:
@@ -224,8 +251,12 @@ class Answering:
             raise
         with undisturbed():
             self._finish(status)
-        self._show()
-        return code
+        return Ran(
+            run=str(self._folder.path),
+            trajectories=str(self._records),
+            counts=self._folder.record.counts,
+            status=status,
+        )
 
     def _check_same(self, done: dict[str, tuple[StopReason, str]]) -> None:
         """UsageError when a request that was answered is another one now."""
@@ -250,18 +281,9 @@ class Answering:
         self._folder.record.counts.update(counts)
         self._folder.finish(status)
 
-    def _show(self) -> None:
+    def show(self) -> None:
+        """The table of what was answered now, and the place of the records."""
         record = self._folder.record
-        if self._json:
-            output.json_data(
-                {
-                    "run": str(self._folder.path),
-                    "trajectories": str(self._records),
-                    "counts": record.counts,
-                    "status": record.status,
-                }
-            )
-            return
         if self._rows:
             output.table(("id", "asked", "skills", "tools", "said", "ended"), self._rows)
         if self._answered > len(self._rows):
@@ -270,7 +292,6 @@ class Answering:
         output.data(str(self._records))
 
 
-def _needed(root: Path | None, name: str) -> Path:
-    if root is None:
-        raise HarnessctlError(f"the judge {name!r} is a harness of the project, and there is no project here")
-    return root
+def _absolute(path: str | None) -> str | None:
+    """A path that holds wherever the run is resumed from; nothing for standard input."""
+    return None if path is None or path == "-" else str(Path(path).resolve())

@@ -7,16 +7,22 @@ from typing import Annotated
 
 import typer
 
+from harnessctl.cli.options import Json
+from harnessctl.cli.options import kinds as complete
+
 
 def schema(
     kind: Annotated[
         str | None,
-        typer.Argument(help="Skill, Tools, Harness, Trajectory, ...; none: list them.", show_default=False),
+        typer.Argument(
+            help="Skill, Tools, Harness, Trajectory, ...; none: list them.", show_default=False, autocompletion=complete
+        ),
     ] = None,
     all_: Annotated[
         Path | None,
         typer.Option("--all", help="Write every schema into this folder, for an editor.", show_default=False),
     ] = None,
+    json: Json = False,
 ) -> None:
     """Print the JSON Schema of a kind."""
     import orjson
@@ -25,13 +31,12 @@ def schema(
     from harnessctl.manifests.schemas import kinds, schema_for
     from harnessctl.storage import write_atomic
 
-    if all_ is not None:
-        for name in kinds():
-            text = orjson.dumps(schema_for(name), option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS) + b"\n"
-            write_atomic(all_ / f"{name}.json", text)
-            output.data(str(all_ / f"{name}.json"))
-    elif kind is None:
-        for name in kinds():
-            output.data(name)
+    if all_ is not None or kind is None:
+        listed = kinds() if all_ is None else [str(all_ / f"{name}.json") for name in kinds()]
+        for name, path in zip(kinds(), listed, strict=True):
+            if all_ is not None:
+                text = orjson.dumps(schema_for(name), option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS) + b"\n"
+                write_atomic(Path(path), text)
+        output.json_data(listed) if json else output.data("\n".join(listed))
     else:
         output.json_data(schema_for(kind))

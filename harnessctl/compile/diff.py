@@ -40,6 +40,7 @@ _HARNESS_FIELDS = (
     "private_when",
     "silent_when",
     "scores",
+    "judges",
 )
 
 

@@ -13,14 +13,25 @@ from harnessctl.bundle.text import Text
 from harnessctl.compile.references import text_of
 from harnessctl.compile.scope import Scope
 from harnessctl.compile.unit import Unit, fault_at
-from harnessctl.errors import Faults, HarnessctlError
+from harnessctl.errors import Faults, HarnessctlError, StorageError
 from harnessctl.manifests.passage import Passage
 from harnessctl.manifests.specs.tools import McpServer
-from harnessctl.storage import digest
+from harnessctl.storage import canonical_json, digest
+
+
+def _kept(tool: dict[str, Any]) -> dict[str, Any]:
+    """What is kept of a tool that a server lists; what no lock and no bundle could hold is `unusable`, with the cause."""
+    kept = {key: tool[key] for key in ("name", "description", "inputSchema") if tool.get(key) is not None}
+    name = str(kept.get("name"))
+    try:
+        canonical_json({**kept, "name": name})
+    except StorageError as error:
+        return {"name": ascii(name)[1:-1], "unusable": error.message}
+    return {**kept, "name": name}
+
 
 #: Asks a server for its tools/list: (name, its entry of mcpServers) to [{name, description, inputSchema}].
 Discover = Callable[[str, dict[str, Any]], list[dict[str, Any]]]
-_KEPT = ("name", "description", "inputSchema")
 
 
 class Discovered:
@@ -63,8 +74,7 @@ class Discovered:
             listed = self._ask(name, server, known is not None, faults)
             if listed is None:
                 return []
-            kept = [{k: tool[k] for k in _KEPT if tool.get(k) is not None} for tool in listed]
-            known = {"spec": key, "tools": sorted(kept, key=lambda tool: str(tool.get("name")))}
+            known = {"spec": key, "tools": sorted(map(_kept, listed), key=lambda tool: tool["name"])}
         from harnessctl.compile.servers import discovered_tool
 
         self.locked[name] = known

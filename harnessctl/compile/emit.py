@@ -19,8 +19,9 @@ from harnessctl.compile.target import EncodedBundle, Target
 from harnessctl.storage import canonical_json, digest_bytes
 
 
-def bundle_of(target: Target, digests: Mapping[str, str]) -> EncodedBundle:
-    """The bundle of a harness without faults; `digests` maps the path of a source to its SHA-256."""
+def bundle_of(target: Target, digests: Mapping[str, str], listed: Mapping[str, dict[str, Any]]) -> EncodedBundle:
+    """The bundle of a harness without faults; `digests` maps the path of a source to its SHA-256, `listed` a server that
+    lists its tools to what it listed."""
     plan = target.plan
     assert plan is not None
     places: dict[str, list[Any]] = {"harness": [plan.file.path, *plan.document.place("name")]}
@@ -43,7 +44,8 @@ def bundle_of(target: Target, digests: Mapping[str, str]) -> EncodedBundle:
             "hooks": [hook for hook, _ in hooks],
             "prompt": target.bound["PromptPipeline"][0].state["prompt"],
             "limits": {name: msgspec.to_builtins(limit) for name, limit in target.limits.items()},
-            **_given("servers", {k: v for bound in target.bound["Tools"] for k, v in bound.state["servers"].items()}),
+            **_given("servers", _servers(target, listed)),
+            **_given("judges", target.judges),
             **_given("code", code),
             **_given("files", files),
             "surface": {},
@@ -71,6 +73,15 @@ def _object(fields: dict[str, Any]) -> bytes:
         (key, value if isinstance(value, bytes) else canonical_json(value)) for key, value in sorted(fields.items())
     )
     return b"{" + b",".join(b'"%s":%s' % (key.encode(), value) for key, value in parts) + b"}"
+
+
+def _servers(target: Target, listed: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The servers; one that was asked for its tools has what it said, which the runtime compares with what it says."""
+    servers = {name: server for bound in target.bound["Tools"] for name, server in bound.state["servers"].items()}
+    return {
+        name: {**server, "tools": listed[name]["tools"]} if server.get("discover") and name in listed else server
+        for name, server in servers.items()
+    }
 
 
 def _given(name: str, value: dict[str, Any]) -> dict[str, Any]:

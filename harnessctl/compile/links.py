@@ -12,6 +12,7 @@ from harnessctl.compile.scope import listed
 from harnessctl.compile.target import Target
 from harnessctl.compile.unit import Unit, fault_at
 from harnessctl.errors import Fault, Faults
+from harnessctl.manifests.locate import FOLDER_KINDS
 from harnessctl.manifests.specs.harness import DEFAULT_LIMITS
 from harnessctl.manifests.violations import did_you_mean
 
@@ -71,6 +72,14 @@ def _duplicates(target: Target, faults: Faults) -> None:
     _unique("hook", ((h["id"], h["place"]) for h in hooks), faults)
     servers = [s for unit in target.units["Tools"] for s in unit.outline.get("servers", {}).items()]
     _unique("server", ((name, s["place"]) for name, s in servers), faults)
+    twins: dict[str, str] = {}
+    for tool in declared:
+        first = twins.setdefault(tool["name"].lower(), tool["name"])
+        if first != tool["name"]:
+            message = "two tools have names that differ in case alone, which a model mixes up"
+            faults.add(
+                fault_at(tool["place"], "tool-twin", message, tool["name"], f"other than {first}", "", "warning")
+            )
 
 
 def _unique(what: str, found: Iterable[tuple[str, list[Any]]], faults: Faults) -> None:
@@ -123,16 +132,9 @@ def _builtins(target: Target, faults: Faults) -> None:
                 )
             )
         shown = properties.get("skill", next(iter(properties.values()), None))
-        if isinstance(shown, dict) and shown.get("type", "string") != "string":
-            faults.add(
-                fault_at(
-                    tool["place"],
-                    "tool-parameters",
-                    "the parameter for the skill is its name",
-                    str(shown["type"]),
-                    "type: string",
-                )
-            )
+        if wrong := _other_type(shown, "string"):
+            message = "the parameter for the skill is its name"
+            faults.add(fault_at(tool["place"], "tool-parameters", message, wrong, "type: string"))
     worlds = target.units["World"]
     world = worlds[0].outline if worlds else {}
     for tool in target.scope.tools.values():
@@ -150,6 +152,13 @@ def _builtins(target: Target, faults: Faults) -> None:
             )
 
 
+def _other_type(schema: Any, *types: str) -> str:
+    """The type that a schema declares, where it is none of `types`; null beside one of them is none of the model's."""
+    declared = schema.get("type") if isinstance(schema, dict) else None
+    given = declared if isinstance(declared, list) else [declared]
+    return "" if declared is None or set(given) <= {*types, "null"} else str(declared)
+
+
 def _faq_parameters(tool: dict[str, Any], filters: list[str], faults: Faults) -> None:
     """A tool that searches the FAQ declares what the search takes: `query`, `top_k`, and columns to narrow by."""
     if not tool["parameters"]:
@@ -162,9 +171,8 @@ def _faq_parameters(tool: dict[str, Any], filters: list[str], faults: Faults) ->
     if "query" not in properties or "query" not in tool["parameters"].get("required", []):
         fault(f"`{tool['name']}` has no required parameter `query`", listed(properties), "query: what to look for")
     for name, types in (("query", ("string",)), ("top_k", ("integer", "number")), ("filters", ("object",))):
-        shape = properties.get(name)
-        if isinstance(shape, dict) and shape.get("type", types[0]) not in types:
-            fault(f"the parameter `{name}` has another type", str(shape["type"]), " | ".join(types))
+        if wrong := _other_type(properties.get(name), *types):
+            fault(f"the parameter `{name}` has another type", wrong, " | ".join(types))
     inner = properties.get("filters")
     narrowing = [name for name in properties if name not in ("query", "top_k", "filters")]
     narrowing += list(inner.get("properties", {})) if isinstance(inner, dict) else []
@@ -313,10 +321,37 @@ _CONSEQUENCES = {
     "ref-unknown": ("Tools", "Skill"),
     "limit-unknown": ("Harness",),
     "harness-unknown": ("Harness",),
+    "harness-missing": ("Harness",),
+    "prompt-unknown": ("PromptPipeline",),
+    "world-unknown": ("World",),
+    "include-unknown": ("Skill", "Tools", "Hooks"),
+    "ref-not-included": ("Tools", "Skill"),
 }
 
 
-def without_consequences(faults: Iterable[Fault], units: Iterable[Unit]) -> list[Fault]:
-    """The faults without those that may come from a source that could not be read: its own fault comes first."""
+#: Faults of a file that is then not among the sources, or without its rules.
+_UNREAD = frozenset({"source-outside", "source-unreadable", "source-place", "skill-missing", "skill-front-matter"})
+
+
+def without_consequences(faults: Sequence[Fault], units: Iterable[Unit]) -> list[Fault]:
+    """The faults without those that may come from a source or a value that could not be read: that one comes first."""
     unread = {unit.file.kind for unit in units if not unit.outline}
-    return [fault for fault in faults if unread.isdisjoint(_CONSEQUENCES.get(fault.code, ()))]
+    unread |= {kind for fault in faults if fault.code in _UNREAD for kind in _kinds_at(fault.path)}
+    unreadable = {(fault.path, fault.line, fault.col) for fault in faults if fault.code in ("yaml-number", "yaml-tag")}
+    return [
+        fault
+        for fault in faults
+        if unread.isdisjoint(_CONSEQUENCES.get(fault.code, ()))
+        and not (fault.code in ("schema-type", "json-schema") and (fault.path, fault.line, fault.col) in unreadable)
+    ]
+
+
+def _kinds_at(path: str) -> tuple[str, ...]:
+    """The kinds of source that a file or folder of this path may be, or hold."""
+    top, _, rest = path.partition("/")
+    if top == "skills":
+        return ("Skill",)
+    if top != "manifests" or path.endswith(".py"):
+        return ()
+    kind = FOLDER_KINDS.get(rest.partition("/")[0])
+    return (kind,) if kind else ("Harness",) if rest else ("Harness", *FOLDER_KINDS.values())

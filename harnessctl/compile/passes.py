@@ -17,7 +17,7 @@ from harnessctl.compile.harnesses import Plan
 from harnessctl.compile.limits import effective_limits
 from harnessctl.compile.scope import Scope
 from harnessctl.compile.shelf import Shelf
-from harnessctl.compile.target import Offer, Target
+from harnessctl.compile.target import EncodedBundle, Offer, Target
 from harnessctl.compile.unit import Unit, faults_of
 from harnessctl.errors import Fault, Faults
 from harnessctl.manifests.locate import Project
@@ -107,12 +107,15 @@ def references(build: Build) -> None:
         links.named_files(plan, build.units, build.faults)
         used.update(unit.file.path for group in units.values() for unit in group)
         limits = effective_limits(plan, build.faults)
-        values = {name: limit.value for name, limit in limits.items()}
+        # Names of limits that do not fit their schema are known all the same.
+        written = plan.document.get("limits")
+        values: dict[str, int | float] = dict.fromkeys(written if isinstance(written, dict) else (), 1)
+        values |= {name: limit.value for name, limit in limits.items()}
         build.targets.append(Target(plan, units, limits, _scope(build, plan, units, values)))
     rest = {kind: [unit for unit in build.of(kind) if unit.file.path not in used] for kind in KINDS}
     if any(rest.values()):
         everything = {kind: build.of(kind) for kind in KINDS}
-        values: dict[str, int | float] = dict(DEFAULT_LIMITS)
+        values = dict(DEFAULT_LIMITS)
         values |= {name: 1 for unit in build.of("Harness") for name in unit.outline.get("limits", [])}
         build.targets.append(Target(None, rest, {}, _scope(build, None, everything, values)))
     for target in build.targets:
@@ -199,9 +202,24 @@ def emit(build: Build) -> None:
     if build.faults.errors:
         return
     digests = {unit.file.path: unit.digest for unit in build.units}
-    for target in build.targets:
-        if target.plan is not None:
-            target.bundle = bundle_of(target, digests)
+    by_name = {
+        name: target
+        for target in build.targets
+        if target.plan is not None
+        for name in (target.plan.spec.name, target.plan.file.name)
+    }
+
+    def made(target: Target) -> EncodedBundle:
+        """The bundle of a target. Its judges' come first: their digests are in it, and there is no circle of judges."""
+        if target.bundle is None:
+            for name in target.judged_by:
+                target.judges[name] = made(by_name[name]).digest
+                target.judges |= by_name[name].judges
+            target.bundle = bundle_of(target, digests, build.discovered.locked)
+        return target.bundle
+
+    for target in by_name.values():
+        made(target)
 
 
 def all_sources(build: Build) -> dict[str, str]:

@@ -43,21 +43,11 @@ def check_run(
     if spec.simulate is not None and spec.simulate.builtin == "load_skill":
         message = "loading a skill is never simulated: it is the same in the sandbox"
         faults.add(document.fault("tool-run", message, *at, "simulate", "builtin", got="load_skill", allowed="run"))
-    if parameters is not None and "ctx" in parameters.get("properties", {}):
-        if any(run is not None and run.python is not None for run in (spec.run, spec.simulate)):
-            faults.add(
-                document.fault(
-                    "tool-parameters",
-                    "a function gets what it may use of the request as `ctx`: no parameter has this name",
-                    *at,
-                    "parameters",
-                    "properties",
-                    "ctx",
-                    key=True,
-                    got="ctx",
-                    hint="rename the parameter",
-                )
-            )
+    is_python = any(run is not None and run.python is not None for run in (spec.run, spec.simulate))
+    if is_python and parameters is not None and "ctx" in parameters.get("properties", {}):
+        message = "a function gets what it may use of the request as `ctx`: no parameter has this name"
+        where = (*at, "parameters", "properties", "ctx")
+        faults.add(document.fault("tool-parameters", message, *where, key=True, got="ctx", hint="rename the parameter"))
     if spec.run is not None and spec.final is not None and spec.run.builtin == "load_skill":
         faults.add(document.fault("tool-run", "load_skill cannot end the loop", *at, "final", key=True))
     if spec.retries and spec.effect == "write":

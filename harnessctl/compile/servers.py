@@ -59,6 +59,8 @@ def discovered_tool(server: str, defaults: McpDefaults, found: dict[str, Any]) -
 
     `defaults` are those of the server's entry.
     """
+    if "unusable" in found:
+        return str(found["unusable"])
     name = found.get("name")
     if not isinstance(name, str) or not _IDENTIFIER.fullmatch(name):
         return f"its name is not one that a model can call: {name!r}"

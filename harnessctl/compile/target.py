@@ -34,7 +34,7 @@ class Target:
     """One harness under way, or (`plan` is None) the sources that no harness includes, which are checked all the same.
 
     `units` and `bound` are by kind, in the order of the harness; `reply` are the fields of the state that the harness
-    itself decides.
+    itself decides, `judges` the digests of those that judge it, by the names that its hooks call them.
     """
 
     plan: Plan | None
@@ -44,7 +44,13 @@ class Target:
     discovered: list[Offer] = field(default_factory=list)
     bound: dict[str, list[Bound]] = field(default_factory=dict)
     reply: dict[str, Any] = field(default_factory=dict)
+    judges: dict[str, str] = field(default_factory=dict)
     bundle: EncodedBundle | None = None
+
+    @property
+    def judged_by(self) -> list[str]:
+        """The names that its hooks call judges by."""
+        return [name for bound in self.bound["Hooks"] for name, *_ in bound.links.get("judge", [])]
 
     @property
     def all_bound(self) -> list[Bound]:

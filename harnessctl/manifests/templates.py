@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harnessctl.errors import UsageError
+from harnessctl.errors import StorageError, UsageError
 from harnessctl.storage import write_atomic
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -17,13 +17,15 @@ def template_names() -> list[str]:
 
 def template_root(name: str) -> Path:
     """The folder of a template. In a checkout `live-stream` is the repository itself; in a wheel it is packaged."""
+    if name not in template_names():
+        raise UsageError(f"no template named {name!r}; there are {', '.join(template_names())}")
     packaged = PACKAGE / "templates" / name
     if (packaged / "manifests").is_dir():
         return packaged
     repository = PACKAGE.parent
     if name == "live-stream" and (repository / "recipes").is_dir() and (repository / "pyproject.toml").is_file():
         return repository
-    raise UsageError(f"no template named {name!r}; there are {', '.join(template_names())}")
+    raise UsageError(f"the template {name!r} is not in this installation", hint="install harnessctl again")
 
 
 def docs_folder() -> Path:
@@ -50,15 +52,20 @@ def copy_template(name: str, target: Path) -> list[Path]:
             + (f", and {len(present) - 1} more" if len(present) > 1 else ""),
             hint="init writes into an empty folder; give another DIRECTORY",
         )
-    written = []
-    for path in files:
-        place = target / path.relative_to(source)
-        write_atomic(place, path.read_bytes())
-        if path.stat().st_mode & 0o100:
-            place.chmod(0o755)
-        written.append(place)
-    ignore = target / ".gitignore"
-    if not ignore.exists():
-        write_atomic(ignore, b"build/\nruns/\n__pycache__/\n")
-        written.append(ignore)
+    contents = {target / path.relative_to(source): path for path in files}
+    written: list[Path] = []
+    try:
+        for place, path in contents.items():
+            write_atomic(place, path.read_bytes())
+            written.append(place)
+            if path.stat().st_mode & 0o100:
+                place.chmod(0o755)
+        ignore = target / ".gitignore"
+        if not ignore.exists():
+            write_atomic(ignore, b"build/\nruns/\n__pycache__/\n")
+            written.append(ignore)
+    except StorageError:  # a project is whole or not there; folders may stay
+        for place in written:
+            place.unlink(missing_ok=True)
+        raise
     return written

@@ -103,7 +103,7 @@ class Actor:
             return
         try:
             text = self._rewrite.render(moment.names)
-        except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+        except Exception as error:  # an author's template may fail in any way
             raise HookError(f"rewrite: {type(error).__name__}: {error}") from error
         _put(moment, target, _parsed(text, target, moment))
 

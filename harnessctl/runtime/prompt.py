@@ -11,8 +11,6 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import jinja2
-
 from harnessctl.bundle.sandbox import compile_expression, compile_template, undeclared_names
 from harnessctl.bundle.state import Block, HarnessState
 from harnessctl.bundle.text import format_number
@@ -104,7 +102,7 @@ def _template(block: Block) -> Callable[[Mapping[str, Any]], str]:
     def render(names: Mapping[str, Any]) -> str:
         try:
             return template.render(names).strip()
-        except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+        except Exception as error:  # an author's template may fail in any way
             raise PromptError(f"prompt block {block.id}: {type(error).__name__}: {error}") from error
 
     return render

@@ -94,9 +94,7 @@ def test_a_lock_with_a_merge_conflict_is_named(shop: Shop) -> None:
     root = shop()
     (root / "harness.lock").write_text('{\n<<<<<<< ours\n  "format": 1\n')
     (fault,) = validate_project(root).items
-    assert fault.render().startswith(
-        "harness.lock:2: error[lock-unreadable]: the file is not JSON"
-    )
+    assert fault.render().startswith("harness.lock:2: error[lock-unreadable]: the file is not JSON")
     assert "resolve the conflict" in fault.hint
 
 

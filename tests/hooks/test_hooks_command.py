@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -264,3 +266,37 @@ def test_the_manifest_is_checked_when_the_hook_is_made():
         seen = decide({"command": spec})
         assert seen.decision == "error"
         assert words in seen.error
+
+
+def test_the_key_of_viewers_names_is_passed_on_only_where_a_hook_names_it(monkeypatch):
+    monkeypatch.setenv("HARNESSCTL_VIEWER_KEY", "sesame")
+    monkeypatch.setenv("HARNESSCTL_OTHER", "open")
+    body = 'echo "$HARNESSCTL_VIEWER_KEY $HARNESSCTL_OTHER" >&2; exit 2'
+    assert command({"shell": body}).reason == "open"
+    assert command({"shell": body, "env": ["HARNESSCTL_VIEWER_KEY"]}).reason == "sesame open"
+
+
+def test_no_program_outlives_us(tmp_path):
+    script = """
+import sys, threading, time
+sys.path[:0] = sys.argv[2:]
+from pathlib import Path
+from harnessctl.runtime.command import Command, _running
+command = Command(run=None, shell="sleep 60")
+run = lambda: command.run(b"", folder=Path(sys.argv[1]), extra={}, deadline=time.monotonic() + 60, cancelled=threading.Event())
+threading.Thread(target=run, daemon=True).start()
+while not _running:
+    time.sleep(0.001)
+print([process.pid for process in _running][0])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path), *sys.path], capture_output=True, text=True, timeout=30
+    )
+    pid = int(done.stdout)
+    for _ in range(500):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"{pid} is still there")

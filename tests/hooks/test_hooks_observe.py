@@ -96,3 +96,15 @@ def test_an_observer_looks_only_at_what_its_condition_names():
 
 def test_draining_without_observers_is_over_at_once():
     asyncio.run(hook_set().drain())
+
+
+def test_observers_of_a_run_that_is_cancelled_are_ended():
+    hooks = hook_set({"event": "stop", "observe": {"python": "own:hang"}, "timeout_s": 60}, code={"own": RECORDER})
+
+    async def cancelled():
+        await hooks.run("stop", scene())
+        await asyncio.sleep(0)
+        hooks.cancel_observers()
+        await asyncio.wait_for(hooks.drain(), 5)
+
+    asyncio.run(cancelled())

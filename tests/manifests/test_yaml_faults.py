@@ -83,7 +83,8 @@ def test_an_alias_bomb_is_stopped_early() -> None:
     texts = faults_of("\n".join(rows))
     assert (
         len(texts) == 1
-        and "error[yaml-alias-bomb]: too many values, those counted that aliases repeat; got more than 200000" in texts[0]
+        and "error[yaml-alias-bomb]: too many values, those counted that aliases repeat; got more than 200000"
+        in texts[0]
     )
 
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from harnessctl.errors import RecordError, UsageError
+from harnessctl.errors import RecordError, StorageError, UsageError
 from harnessctl.records.run import Run
 from harnessctl.runs import RunFolder, utc_now
 
@@ -36,7 +36,7 @@ def test_a_run_never_writes_over_another(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{}", '{"format":"harnessctl/run.v0"}', '{"format":"harnessctl/run.v1","job":1}']
+    "content", ["", "{}", "[]", "7", '{"format":"harnessctl/run.v0"}', '{"format":"harnessctl/run.v1","job":1}']
 )
 def test_what_is_no_run_is_refused_by_name(tmp_path: Path, content: str):
     (tmp_path / "run.json").write_text(content)
@@ -47,3 +47,35 @@ def test_what_is_no_run_is_refused_by_name(tmp_path: Path, content: str):
 def test_no_run_there(tmp_path: Path):
     with pytest.raises(RecordError, match=r"no run\.json"):
         RunFolder.open(tmp_path)
+
+
+def test_a_file_is_no_place_for_a_run(tmp_path: Path):
+    (tmp_path / "mine").write_text("x")
+    with pytest.raises(UsageError, match="is a file"):
+        RunFolder.create(tmp_path, record(), "", folder=tmp_path / "mine")
+
+
+def test_a_run_elsewhere_leaves_nothing_beside_it(tmp_path: Path):
+    RunFolder.create(tmp_path, record(), "", folder=tmp_path / "mine")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_folder_that_cannot_be_written_is_not_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def full(path: Path, data: bytes) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        raise StorageError(f"cannot write {path}: No space left on device")
+
+    monkeypatch.setattr("harnessctl.runs.write_atomic", full)
+    with pytest.raises(StorageError, match="No space left"):
+        RunFolder.create(tmp_path, record(), "")
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+def test_a_run_is_held_by_one_at_a_time(tmp_path: Path):
+    run = RunFolder.create(tmp_path, record(), "")
+    with run.held("t.jsonl") as path:
+        assert path == run.path / "t.jsonl"
+        with pytest.raises(UsageError, match="another process"), RunFolder.open(run.path).held("t.jsonl"):
+            pass
+    with run.held("t.jsonl"):
+        pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
@@ -196,3 +197,21 @@ def test_killed_or_interrupted_a_run_leaves_whole_lines_and_can_go_on(tmp_path: 
     assert (result.done, result.reused) == (1, len(whole))
     ids = [t.id for t in read_trajectories(path)]
     assert len(ids) == len(set(ids)) == len(whole) + 1
+
+
+def test_several_records_that_cannot_be_written_are_one_error(tmp_path: Path) -> None:
+    class Full:
+        def write(self, trajectory: Trajectory) -> None:
+            raise StorageError("no space left on device")
+
+    complaints: list[dict[str, Any]] = []
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: complaints.append(context))
+        writer: Any = Full()
+        with pytest.raises(StorageError, match="no space"):
+            await run_many(make_agent(shop_bundle(), Echo()), requests(*"abcdefgh"), writer=writer, concurrency=8)
+        gc.collect()
+
+    asyncio.run(main())
+    assert complaints == []

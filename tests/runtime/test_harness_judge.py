@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -41,7 +40,7 @@ def asks(*names: str, **outside: Any) -> Bundle:
 def judge_bundle(*, world: str | None = None, **fields: Any) -> Bundle:
     prompt = Prompt(
         inputs={"type": "object", "properties": {"text": {}, "reply": {}}, "additionalProperties": False},
-        blocks=[Block(id="base", template="Judge {{ reply }}")],
+        blocks=[Block(id="base", template="Judge {{ reply }}{{ text or '' }}")],
     )
     scores = {"accuracy": "/accuracy", "effectiveness": "/effectiveness"}
     state = shop_state(skills=[], tools=[], hooks=[], prompt=prompt, scores=scores, reply_format="json", **fields)
@@ -117,7 +116,7 @@ def test_the_deadline_holds_for_the_judge_and_is_told_to_its_model() -> None:
 
 
 def test_a_context_that_the_judge_does_not_take_is_an_error_that_names_it() -> None:
-    with pytest.raises(HookError, match="it ended hook_blocked: context: .*'more' was unexpected"):
+    with pytest.raises(HookError, match=r"it ended hook_blocked: context: .*'more' was unexpected"):
         judging(Asked(), {"reply": "89", "more": 1})
 
 
@@ -152,7 +151,7 @@ def test_a_judge_reads_the_runs_world_only_where_it_names_it() -> None:
         digest = "0" * 64
 
         def context(self, request: object) -> dict[str, Any]:
-            return {"text": "from the world"}
+            return {"text": " from the world"}
 
     def system(world: str | None) -> str:
         model = Asked()
@@ -165,14 +164,13 @@ def test_a_judge_reads_the_runs_world_only_where_it_names_it() -> None:
                 world=World(),
                 sampling=Sampling(),
             )
-            agent = judge._agents["live-judge"]
-            assert (agent._world is None) == (world is None)
             await judge.judge("live-judge", {"reply": "89"}, time.monotonic() + 5)
 
         asyncio.run(main())
-        return model.requests[0].messages[-1]["content"]
+        return model.requests[0].messages[0]["content"]
 
-    assert system(None) == system("shop") == "89"
+    assert system(None) == "Judge 89"
+    assert system("shop") == "Judge 89 from the world"
 
 
 def test_judges_are_found_in_composed_checks_and_opened_once_each() -> None:
@@ -272,7 +270,7 @@ SCRIPT = [
 ]  # fmt: skip
 
 
-def test_a_judge_of_the_project_sends_a_wrong_reply_back(project: Any, tmp_path: Path) -> None:
+def test_a_judge_of_the_project_sends_a_wrong_reply_back(project: Any) -> None:
     root = project(PROJECT | {"script.jsonl": b"\n".join(orjson.dumps(line) for line in SCRIPT)})
 
     def bundle(name: str | None) -> Bundle:

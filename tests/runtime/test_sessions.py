@@ -5,10 +5,23 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from shop_agent import HangingModel, ToldHooks, ToldModel, calls, comment, make_agent, roles, says, shop_bundle, tool
+from shop_agent import (
+    HangingModel,
+    ToldHooks,
+    ToldModel,
+    as_json,
+    calls,
+    comment,
+    make_agent,
+    roles,
+    says,
+    shop_bundle,
+    tool,
+)
 
 from harnessctl.bundle.state import Block, Prompt
 from harnessctl.records.trajectory import Trajectory
@@ -204,3 +217,32 @@ def test_history_always_answers_its_calls(kinds: list[str], reply: str) -> None:
     if reply:
         assert history[-1] == {"role": "assistant", "content": "said"}
     assert is_unchanged == (history[: len(messages)] == messages)
+
+
+def test_a_session_goes_on_from_its_recorded_turns() -> None:
+    texts = ["Price?", "Stock?", "Size?"]
+
+    def run(restored: bool) -> tuple[list[dict[str, Any]], Trajectory]:
+        model = ToldModel(LOAD, LOOK, says("89."), calls(("refuse", {"topic": "x"})), says("M."))
+        bundle = shop_bundle(session_keep=ALL, require_skill="reply")
+        agent = make_agent(bundle, model)
+
+        async def main() -> Trajectory:
+            nonlocal agent
+            for number, text in enumerate(texts):
+                last = await agent.run(comment(text, id=f"t{number}", session="s"))
+                if restored:  # the process ends after each turn
+                    recorded.append(as_json(last))
+                    agent = make_agent(bundle, model)
+                    for turn in recorded:
+                        agent.restore(msgspec.convert(turn, Trajectory))
+            return last
+
+        recorded: list[dict[str, Any]] = []
+        last = asyncio.run(main())
+        return model.seen[-1], last
+
+    unbroken, broken = run(False), run(True)
+    assert unbroken[0] == broken[0]
+    assert (unbroken[1].turn, unbroken[1].skills, unbroken[1].stop) == (2, ["item-qa"], "replied")
+    assert (broken[1].turn, broken[1].skills, broken[1].stop) == (2, ["item-qa"], "replied")

@@ -142,6 +142,14 @@ def test_logprobs_that_do_not_fit_are_left_out_and_named() -> None:
     ]
 
 
+def test_a_logprob_that_is_no_number_would_make_a_record_that_nobody_reads() -> None:
+    paths = TokenPaths()
+    call = ModelCall(round=1, seen=1, started_s=0, ended_s=0)
+    reply = ModelReply(prompt_ids=[1], completion_ids=[2, 3], logprobs=[-0.5, float("-inf")])
+    assert paths.record(reply, call, 2) == ["call 1: logprobs that are no numbers; they are left at 0"]
+    assert paths.paths[0].logprobs == [0.0, -0.5, 0.0]
+
+
 def test_an_answer_without_ids_closes_the_path() -> None:
     paths = TokenPaths()
     call = ModelCall(round=1, seen=1, started_s=0, ended_s=0)

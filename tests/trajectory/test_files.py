@@ -17,7 +17,15 @@ from hypothesis import strategies as st
 
 from harnessctl.errors import RecordError, StorageError
 from harnessctl.records.trajectory import HookDecision, ModelCall, TokenPath, ToolCall, Trajectory
-from harnessctl.trajectory import TrajectoryWriter, drop_before, encode_trajectory, ids_done, read_trajectories
+from harnessctl.trajectory import (
+    TrajectoryWriter,
+    drop_before,
+    encode_trajectory,
+    ids_done,
+    read_trajectories,
+    request_digest,
+    requests_done,
+)
 
 
 def trajectory(**fields: Any) -> Trajectory:
@@ -53,6 +61,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert list(read_trajectories(path)) == given
     assert [orjson.loads(line)["format"] for line in path.read_bytes().splitlines()] == ["harnessctl/trajectory.v1"] * 2
     assert ids_done(path) == {"r1": "replied", "r2": "silent"}
+    assert requests_done(path)["r2"] == ("silent", request_digest({"text": "价格?", "id": "r1"}))
 
 
 def test_the_encoding_is_msgspecs_own() -> None:

@@ -145,3 +145,17 @@ def test_a_world_without_mutable_tables(project):
         assert states(world) == "paid,sent"
         with pytest.raises(sqlite3.OperationalError, match="readonly"):
             world.connection().execute("DELETE FROM orders")
+
+
+def test_a_world_at_rest_keeps_what_was_written_and_no_connection(project):
+    with open_world(shop(project)) as world, world.sandbox() as one:
+        before = one.connection()
+        before.execute("UPDATE orders SET state = 'lost'")
+        one.rest()
+        one.rest()
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            before.execute("SELECT 1")
+        assert states(one) == "lost,lost"
+        one.close()
+        with pytest.raises(StorageError, match="closed"):
+            one.connection()

@@ -30,6 +30,8 @@ def drift(
     locked: dict[str, Mapping[str, Any]] = {tool["name"]: tool for tool in spec.get("tools", [])}
     found = [f"tool `{name}` is gone" for name in sorted(used.keys() - now.keys())]
     for name in sorted((locked.keys() | used.keys()) & now.keys()):
+        if "unusable" in locked.get(name, {}):
+            continue  # nothing of it was kept, and nobody calls it
         if name in locked and locked[name].get("description") != now[name].get("description"):
             found.append(f"the description of `{name}` changed")
         if name in locked or spec.get("discover"):

@@ -175,7 +175,7 @@ class HttpCall:
             "denied" if answer.status in (401, 403) else "error",
             message,
             retryable=answer.status in _PASSING,
-            retry_after=float(wait) if wait.isdigit() else None,
+            retry_after=float(wait) if wait.isascii() and wait.isdigit() else None,
         )
 
     def _target(self, args: dict[str, Any]) -> str:
