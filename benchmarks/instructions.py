@@ -25,7 +25,7 @@ from benchmarks.requests import QUIET, ROOT, RUNTIMES, Runtime, start_server  # 
 
 WARM_UP = 40
 #: Raw aiohttp and the peers are left out: their instructions are of another kind (json's C loops run three times as fast).
-MODULES = ("bundle_runtime", "aiohttp_full")
+MODULES = ("bundle_runtime", "aiohttp_full", "aiohttp_timeouts")
 
 
 def instructions(runtime: Runtime, base_url: str, count: int) -> int:

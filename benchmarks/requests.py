@@ -49,6 +49,7 @@ class Runtime:
 RUNTIMES = [
     Runtime("harnessctl", "bundle_runtime"),
     Runtime("aiohttp_full", "aiohttp_full"),
+    Runtime("aiohttp_full+timeouts", "aiohttp_timeouts"),
     Runtime("harnessctl+stream", "bundle_runtime", stream=True),
     Runtime("aiohttp_full+stream", "aiohttp_full", stream=True),
     Runtime("raw aiohttp", "aiohttp_raw"),

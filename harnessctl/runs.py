@@ -113,7 +113,11 @@ class RunFolder:
 
     def save(self) -> None:
         """Write run.json anew, atomically."""
-        write_atomic(self.path / "run.json", msgspec.json.format(msgspec.json.encode(self.record), indent=2) + b"\n")
+        try:
+            encoded = msgspec.json.encode(self.record)
+        except UnicodeEncodeError as error:
+            raise StorageError(f"cannot write {self.path / 'run.json'}: a path of the run is not UTF-8 text") from error
+        write_atomic(self.path / "run.json", msgspec.json.format(encoded, indent=2) + b"\n")
 
     def finish(self, status: str) -> None:
         """Record how and when the run ended."""

@@ -1,13 +1,11 @@
 """The loop that a careful person writes by hand for the same work as the bundle runtime.
 
 aiohttp and orjson; arguments checked with the same JSON Schema library; the same four checks at the same points, each
-decision timed and kept; model calls and tool calls timed; a deadline for the request and a time-out for each tool; the
-whole written as one line of JSON Lines to a real file.
+decision timed and kept; model calls and tool calls timed; the whole written as one line of JSON Lines to a real file.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import time
@@ -25,7 +23,6 @@ from benchmarks import workload
 
 VALIDATORS = {name: jsonschema_rs.validator_for(workload.parameters(tool)) for name, tool in workload.TOOLS.items()}
 FORBIDDEN = [unicodedata.normalize("NFKC", phrase).casefold() for phrase in workload.FORBIDDEN]
-DEADLINE_S, TOOL_TIMEOUT_S = 15, 5
 TRACEBACK = re.compile(workload.TRACEBACK)
 
 
@@ -92,8 +89,7 @@ class Run:
         elif not await self.check("skill-first", "pre_tool", lambda: self._may_call(name)):
             status, result = "blocked", "Load the skill first."
         else:
-            async with asyncio.timeout(TOOL_TIMEOUT_S):
-                status, result = "ok", await workload.TOOLS[name](**arguments)
+            status, result = "ok", await self.tool(name, arguments)
         self.tools.append(
             {
                 "round": len(self.calls),
@@ -108,6 +104,9 @@ class Run:
         )
         await self.check("no-traceback", "post_tool", lambda: TRACEBACK.search(result) is None)
         self.messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
+
+    async def tool(self, name: str, arguments: dict[str, Any]) -> str:
+        return await workload.TOOLS[name](**arguments)
 
     def _may_call(self, name: str) -> bool:
         return name != "get_product_info_by_link_id" or any(
@@ -183,27 +182,22 @@ def _merge(delta: dict[str, Any], content: list[str], calls: dict[int, dict[str,
         call["function"]["arguments"] += part["function"].get("arguments") or ""
 
 
-async def setup(base_url: str, *, stream: bool, record: Path) -> Callable[[], Awaitable[str]]:
+async def setup(base_url: str, *, stream: bool, record: Path, kind: type[Run] = Run) -> Callable[[], Awaitable[str]]:
     endpoint = Endpoint(base_url, stream=stream)
     ask = endpoint.streamed if stream else endpoint.whole
     file = os.open(record, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     count = 0
 
-    async def rounds(run: Run) -> str:
-        while True:
-            message = await run.ask(ask)
-            if not message.get("tool_calls"):
-                return message["content"]
-            for call in message["tool_calls"]:
-                await run.call(call)
-
     async def request() -> str:
         nonlocal count
         count += 1
-        run = Run(count)
-        async with asyncio.timeout(DEADLINE_S):
-            reply = await rounds(run)
-        os.write(file, run.finish(reply))
-        return reply
+        run = kind(count)
+        while True:
+            message = await run.ask(ask)
+            if not message.get("tool_calls"):
+                os.write(file, run.finish(message["content"]))
+                return message["content"]
+            for call in message["tool_calls"]:
+                await run.call(call)
 
     return request

@@ -5,11 +5,14 @@ Exit codes: 0 done; 1 faults or failure; 2 usage; 3 ran, and the gate failed; 13
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from harnessctl import __version__
 from harnessctl.cli import (
@@ -32,8 +35,21 @@ from harnessctl.cli import (
     view,
 )
 
+
+class Group(TyperGroup):
+    """The program's commands. Ctrl-C ends one as an abort, which `main` reports; the library would say nothing."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise typer.Abort from None
+
+
 app = typer.Typer(
     name="harnessctl",
+    cls=Group,
     help="Compile, run, evolve and train over the harness of a tool-using LLM agent.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -114,7 +130,8 @@ def _refused(error: OSError, *, json: bool) -> int:
     from harnessctl.errors import StorageError
 
     where = f" {error.filename}" if error.filename else ""
-    if not where:  # our own output, most likely; what is left of it would fail again when the program ends
+    if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EIO) and not where:
+        # Our own output: what is left of it would fail again when the program ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return _report(StorageError(f"the system refused{where}: {error.strerror or error}"), json=json)
 

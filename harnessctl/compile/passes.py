@@ -61,6 +61,12 @@ def run(build: Build) -> None:
     )
     for step in passes:
         step(build)
+    build.faults.items = _distinct(build.faults.items)
+
+
+def _distinct(faults: list[Fault]) -> list[Fault]:
+    """One fault a place, code and message: a source that two harnesses include has its faults once."""
+    return list({(f.path, f.line, f.col, f.code, f.message): f for f in reversed(faults)}.values())[::-1]
 
 
 def load(build: Build) -> None:

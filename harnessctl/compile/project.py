@@ -135,14 +135,8 @@ def _run(root: Path, locked: bool, discover: Any) -> Build:
     lock = read_lock(root, faults)
     build = passes.Build(project, faults, Shelf(root), Discovered(lock, discover, locked=locked))
     passes.run(build)
-    faults.items = _distinct(faults.items)
     build.shelf.keep(build.units)
     return build
-
-
-def _distinct(faults: list[Fault]) -> list[Fault]:
-    """One fault a place, code and message: a source that two harnesses include has its faults once."""
-    return list({(f.path, f.line, f.col, f.code, f.message): f for f in reversed(faults)}.values())[::-1]
 
 
 def _compile(root: Path, harness: str | None, locked: bool, discover: Any) -> CompileResult:

@@ -43,21 +43,28 @@ def text_of(
         if not any(fault.code == "ref-ambiguous" for fault in faults.items[before:]):  # that one says it all
             _bare(passage, start, end, scope, faults)
         out.add(text[start:end])
-    return _with_limit(passage, out.parts, limit, faults) if limit is not None else out.parts
+    return _with_limit(passage, out.parts(), limit, faults) if limit is not None else out.parts()
 
 
 class _Out:
     """Parts of a text, neighbouring strings joined."""
 
     def __init__(self) -> None:
-        self.parts: Text = []
+        self._parts: Text = []
+        self._strings: list[str] = []
 
     def add(self, part: str | Ref) -> None:
-        last = self.parts[-1] if self.parts else None
-        if isinstance(part, str) and isinstance(last, str):
-            self.parts[-1] = last + part
-        elif part:
-            self.parts.append(part)
+        if isinstance(part, str):
+            self._strings.append(part)
+            return
+        self.parts().append(part)
+
+    def parts(self) -> Text:
+        """What was added so far."""
+        if text := "".join(self._strings):
+            self._parts.append(text)
+        self._strings.clear()
+        return self._parts
 
 
 def _spans(text: str) -> Iterator[tuple[int, int, bool]]:

@@ -42,7 +42,9 @@ def to_sarif(faults: Iterable[Fault]) -> dict[str, Any]:
 
 
 def _result(fault: Fault, rule: int) -> dict[str, Any]:
-    location: dict[str, Any] = {"artifactLocation": {"uri": quote(fault.path), "uriBaseId": "%SRCROOT%"}}
+    location: dict[str, Any] = {
+        "artifactLocation": {"uri": quote(fault.path.encode("utf-8", "surrogateescape")), "uriBaseId": "%SRCROOT%"}
+    }
     if fault.line:
         location["region"] = {"startLine": fault.line} | ({"startColumn": fault.col} if fault.col else {})
     text = fault.message

@@ -22,13 +22,30 @@ MAX_DEPTH = 64
 MAX_NODES = 200_000
 MAX_INTEGER = 2**53
 
+_TOO_MANY = (
+    "yaml-alias-bomb",
+    "too many values, those counted that aliases repeat",
+    f"more than {MAX_NODES}",
+    f"{MAX_NODES}",
+    "write out what aliases repeat, or make the file smaller",
+)
+
 PathPart = str | int
+
+
+class _TooManyNodes(Exception):
+    """A document has more values than anybody writes; composing the rest would only take time and memory."""
 
 
 class _Composer(CParser):
     """The C parser with YAML 1.2 core resolution of plain scalars."""
 
+    nodes = 0
+
     def resolve(self, kind: type[Node], value: str | None, implicit: Any) -> str:
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            raise _TooManyNodes
         if kind is ScalarNode:
             return scalars.resolve(value or "") if implicit[0] else scalars.STR
         return scalars.MAP if kind is MappingNode else scalars.SEQ
@@ -142,14 +159,7 @@ class _Reader:
             return None
         if self.nodes > MAX_NODES:
             self.stopped = True
-            self.fault(
-                node,
-                "yaml-alias-bomb",
-                "too many values, those counted that aliases repeat",
-                f"more than {MAX_NODES}",
-                f"{MAX_NODES}",
-                "write out what aliases repeat, or make the file smaller",
-            )
+            self.fault(node, *_TOO_MANY)
             return None
         if isinstance(node, ScalarNode):
             return self._scalar(node)
@@ -280,6 +290,9 @@ def load_text(path: str, text: str, faults: Faults, *, first_line: int = 1) -> D
         root = parser.get_single_node()
     except YAMLError as error:
         faults.add(syntax_fault(path, text, error, shift))
+        return None
+    except _TooManyNodes:
+        faults.add(Fault(path, 0, 0, *_TOO_MANY))
         return None
     finally:
         parser.dispose()

@@ -62,7 +62,12 @@ def find_root(project: Path | None = None, *, start: Path | None = None) -> Path
                 hint=f"make one with `harnessctl init {project}`",
             )
         return root
-    here = (start or Path.cwd()).resolve()
+    try:
+        here = (start or Path.cwd()).resolve()
+    except FileNotFoundError:
+        raise UsageError(
+            "the working directory is not there any more", hint="cd to another, or give --project"
+        ) from None
     for folder in (here, *here.parents):
         if _is_root(folder):
             return folder
@@ -180,8 +185,20 @@ def _entries(
         path = f"{folder}/{entry.name}"
         if entry.name.startswith(".") or (only and entry.name.lower() not in only):
             continue
+        if not entry.name.isprintable() and not _is_text(entry.name):
+            shown = path.encode("utf-8", "backslashreplace").decode()
+            faults.add(_fault(shown, "source-place", "the name is not UTF-8 text", allowed="UTF-8", hint="rename it"))
+            continue
         if not entry.is_symlink() or _leads_inside(root, path, Path(entry.path), faults):
             yield path, entry
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:  # bytes of another encoding, which Python keeps as surrogates
+        return False
+    return True
 
 
 def _is_file(path: str, entry: os.DirEntry[str], faults: Faults) -> bool:

@@ -119,7 +119,7 @@ def open_world(manifest: Path, *, cache: Path | None = None) -> LiveWorld:
     """The world that a manifest (kind World) describes.
 
     With `cache` (the project's build/worlds) the database is kept there under the digest of its sources and opened
-    again while they are unchanged; without, it lives in a temporary folder. FaultsError holds everything that is wrong
+    again while they are unchanged; without, and where that folder cannot be written, it lives in a temporary folder. FaultsError holds everything that is wrong
     in the manifest, the data files and the queries; StorageError says that a file could not be read or written.
     """
     manifest = manifest.absolute()
@@ -138,9 +138,12 @@ def open_world(manifest: Path, *, cache: Path | None = None) -> LiveWorld:
     faults.raise_if_errors()
     folder = Path(tempfile.mkdtemp(prefix="harnessctl-world-"))
     sources = _sources_digest(data, paths)
-    path = (cache or folder) / f"{sources[:16]}.sqlite"
+    name = f"{sources[:16]}.sqlite"
+    path = (cache or folder) / name
     facts = read_facts(path) if cache else None
     try:
+        if facts is None and cache is not None and not _can_write(cache):
+            path = folder / name
         facts = facts or _build(path, spec, paths, root, document, faults)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -151,6 +154,16 @@ def open_world(manifest: Path, *, cache: Path | None = None) -> LiveWorld:
         world.close()
     faults.raise_if_errors()
     return world
+
+
+def _can_write(folder: Path) -> bool:
+    """Whether a file can be made in `folder`, which is made if it is not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
 
 
 def _shown(path: Path, root: Path) -> str:

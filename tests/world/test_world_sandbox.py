@@ -159,3 +159,10 @@ def test_a_world_at_rest_keeps_what_was_written_and_no_connection(project):
         one.close()
         with pytest.raises(StorageError, match="closed"):
             one.connection()
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(project, tmp_path):
+    manifest = shop(project)
+    (tmp_path / "build").write_text("a file, where a folder is wanted")
+    with open_world(manifest, cache=tmp_path / "build" / "worlds") as world:
+        assert states(world) == "paid,sent"
