@@ -27,6 +27,8 @@ def init(
 
     Nothing that exists in DIRECTORY is overwritten.
     """
+    import shlex
+
     from harnessctl.cli import output
     from harnessctl.manifests.templates import copy_template
 
@@ -35,5 +37,5 @@ def init(
         output.json_data({"project": str(directory.resolve()), "written": [str(path) for path in written]})
         return
     output.talk(f"{output.plural(len(written), 'file')} written to {directory.resolve()}")
-    step = "" if directory == Path() else f"cd {directory} && "
+    step = "" if directory == Path() else f"cd {shlex.quote(str(directory))} && "
     output.talk(f"next: {step}harnessctl validate && harnessctl compile && harnessctl docs quickstart")

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from harnessctl.compile.builtins import check_builtins
 from harnessctl.compile.harnesses import Plan
-from harnessctl.compile.load_skill import LOAD_SKILL
 from harnessctl.compile.order import cycle_in, shown
 from harnessctl.compile.scope import listed
 from harnessctl.compile.target import Target
 from harnessctl.compile.unit import Unit, fault_at
 from harnessctl.errors import Fault, Faults
-from harnessctl.manifests.locate import FOLDER_KINDS
 from harnessctl.manifests.specs.harness import DEFAULT_LIMITS
 from harnessctl.manifests.violations import did_you_mean
 
@@ -58,7 +57,7 @@ def named_files(plan: Plan, units: Iterable[Unit], faults: Faults) -> None:
 def check(target: Target, used_limits: set[str], faults: Faults) -> None:
     """Everything between the parts of one harness."""
     _duplicates(target, faults)
-    _builtins(target, faults)
+    check_builtins(target, faults)
     enforced(target, faults)
     _unused_limits(target, used_limits, faults)
     _merged(target, faults)
@@ -98,87 +97,6 @@ def _unique(what: str, found: Iterable[tuple[str, list[Any]]], faults: Faults) -
                 )
             )
         seen.setdefault(name, place)
-
-
-def _builtins(target: Target, faults: Faults) -> None:
-    assert target.plan is not None
-    loads = [t for t in target.scope.tools.values() if t["builtin"] == LOAD_SKILL]
-    for tool in loads[1:]:
-        faults.add(
-            fault_at(tool["place"], "tool-duplicate", "two tools load skills", tool["name"], "one builtin load_skill")
-        )
-    named = target.scope.tools.get(LOAD_SKILL)
-    if not loads and target.scope.skills and named is not None:
-        faults.add(
-            fault_at(
-                named["place"],
-                "tool-duplicate",
-                "a tool has the name of the one that loads skills",
-                LOAD_SKILL,
-                "run: {builtin: load_skill}",
-                "rename the tool, or make it the builtin",
-            )
-        )
-    for tool in loads:
-        properties = tool["parameters"].get("properties", {})
-        if tool["parameters"] and len(properties) != 1 and "skill" not in properties:
-            faults.add(
-                fault_at(
-                    tool["place"],
-                    "tool-parameters",
-                    "the tool that loads skills has a parameter for the skill",
-                    listed(properties),
-                    "skill, or one parameter alone",
-                )
-            )
-        shown = properties.get("skill", next(iter(properties.values()), None))
-        if wrong := _other_type(shown, "string"):
-            message = "the parameter for the skill is its name"
-            faults.add(fault_at(tool["place"], "tool-parameters", message, wrong, "type: string"))
-    worlds = target.units["World"]
-    world = worlds[0].outline if worlds else {}
-    for tool in target.scope.tools.values():
-        if tool.get("searches") and world.get("faq"):
-            _faq_parameters(tool, world["filters"], faults)
-        elif tool.get("searches"):
-            faults.add(
-                fault_at(
-                    tool["place"],
-                    "tool-world",
-                    f"`{tool['name']}` searches a FAQ that there is not",
-                    target.plan.spec.world or "no world",
-                    "a harness whose world has a faq",
-                )
-            )
-
-
-def _other_type(schema: Any, *types: str) -> str:
-    """The type that a schema declares, where it is none of `types`; null beside one of them is none of the model's."""
-    declared = schema.get("type") if isinstance(schema, dict) else None
-    given = declared if isinstance(declared, list) else [declared]
-    return "" if declared is None or set(given) <= {*types, "null"} else str(declared)
-
-
-def _faq_parameters(tool: dict[str, Any], filters: list[str], faults: Faults) -> None:
-    """A tool that searches the FAQ declares what the search takes: `query`, `top_k`, and columns to narrow by."""
-    if not tool["parameters"]:
-        return
-    properties: dict[str, Any] = tool["parameters"].get("properties", {})
-
-    def fault(message: str, got: str, allowed: str) -> None:
-        faults.add(fault_at(tool["place"], "tool-parameters", message, got, allowed))
-
-    if "query" not in properties or "query" not in tool["parameters"].get("required", []):
-        fault(f"`{tool['name']}` has no required parameter `query`", listed(properties), "query: what to look for")
-    for name, types in (("query", ("string",)), ("top_k", ("integer", "number")), ("filters", ("object",))):
-        if wrong := _other_type(properties.get(name), *types):
-            fault(f"the parameter `{name}` has another type", wrong, " | ".join(types))
-    inner = properties.get("filters")
-    narrowing = [name for name in properties if name not in ("query", "top_k", "filters")]
-    narrowing += list(inner.get("properties", {})) if isinstance(inner, dict) else []
-    for name in narrowing:
-        if name not in filters:
-            fault(f"the FAQ cannot be narrowed by `{name}`", name, f"query, top_k and {listed(filters)}")
 
 
 def enforced(target: Target, faults: Faults) -> None:
@@ -305,53 +223,3 @@ def limit_numbers(targets: Sequence[Target], faults: Faults) -> None:
                     "warning",
                 )
             )
-
-
-#: Faults that may only mean that a source of one of these kinds could not be read.
-_CONSEQUENCES = {
-    "tool-unknown": ("Tools",),
-    "tag-unknown": ("Tools",),
-    "group-unknown": ("Tools",),
-    "parameter-unknown": ("Tools",),
-    "server-unknown": ("Tools",),
-    "example-arguments": ("Tools",),
-    "skill-unknown": ("Skill",),
-    "rule-unknown": ("Skill",),
-    "require-skill": ("Skill",),
-    "ref-unknown": ("Tools", "Skill"),
-    "limit-unknown": ("Harness",),
-    "harness-unknown": ("Harness",),
-    "harness-missing": ("Harness",),
-    "prompt-unknown": ("PromptPipeline",),
-    "world-unknown": ("World",),
-    "include-unknown": ("Skill", "Tools", "Hooks"),
-    "ref-not-included": ("Tools", "Skill"),
-}
-
-
-#: Faults of a file that is then not among the sources, or without its rules.
-_UNREAD = frozenset({"source-outside", "source-unreadable", "source-place", "skill-missing", "skill-front-matter"})
-
-
-def without_consequences(faults: Sequence[Fault], units: Iterable[Unit]) -> list[Fault]:
-    """The faults without those that may come from a source or a value that could not be read: that one comes first."""
-    unread = {unit.file.kind for unit in units if not unit.outline}
-    unread |= {kind for fault in faults if fault.code in _UNREAD for kind in _kinds_at(fault.path)}
-    unreadable = {(fault.path, fault.line, fault.col) for fault in faults if fault.code in ("yaml-number", "yaml-tag")}
-    return [
-        fault
-        for fault in faults
-        if unread.isdisjoint(_CONSEQUENCES.get(fault.code, ()))
-        and not (fault.code in ("schema-type", "json-schema") and (fault.path, fault.line, fault.col) in unreadable)
-    ]
-
-
-def _kinds_at(path: str) -> tuple[str, ...]:
-    """The kinds of source that a file or folder of this path may be, or hold."""
-    top, _, rest = path.partition("/")
-    if top == "skills":
-        return ("Skill",)
-    if top != "manifests" or path.endswith(".py"):
-        return ()
-    kind = FOLDER_KINDS.get(rest.partition("/")[0])
-    return (kind,) if kind else ("Harness",) if rest else ("Harness", *FOLDER_KINDS.values())

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harnessctl.compile import harnesses, links, load_skill
+from harnessctl.compile.consequences import without_consequences
 from harnessctl.compile.discover import Discovered, outline_of, with_references
 from harnessctl.compile.emit import bundle_of
 from harnessctl.compile.harnesses import Plan
@@ -200,7 +201,7 @@ def link(build: Build) -> None:
         links.check(target, used, build.faults)
     links.judges([target for target in build.targets if target.plan is not None], build.faults)
     links.limit_numbers(build.targets, build.faults)
-    build.faults.items = links.without_consequences(build.faults.items, build.units)
+    build.faults.items = without_consequences(build.faults.items, build.units)
 
 
 def emit(build: Build) -> None:

@@ -38,7 +38,10 @@ def text_of(
         if is_ref:
             ref = _reference(passage, start, end, scope, faults, rules)
             if ref is not None:
+                inner = text[start:end].strip("`")
+                out.add(inner[: len(inner) - len(inner.lstrip())])
                 out.add(ref)
+                out.add(inner[len(inner.rstrip()) :])
                 continue
         if not any(fault.code == "ref-ambiguous" for fault in faults.items[before:]):  # that one says it all
             _bare(passage, start, end, scope, faults)

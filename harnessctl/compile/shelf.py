@@ -27,6 +27,8 @@ class Shelf:
         usable = isinstance(kept, dict) and kept.get("key") == compiler_key() and isinstance(kept.get("units"), dict)
         self._units: dict[str, dict[str, Any]] = kept["units"] if usable else {}
         self._digests: dict[str, str | None] = {}
+        #: What was restored, with the plain form that it was made of: most of it is kept again as it is.
+        self._restored: dict[str, dict[str, tuple[Bound, Any]]] = {}
 
     def restore(self, unit: Unit) -> bool:
         """Give a unit what is kept of the same bytes; whether there was anything."""
@@ -36,6 +38,7 @@ class Shelf:
         unit.outline = kept["outline"]
         unit.faults = kept["faults"]
         unit.bound = {key: msgspec.convert(bound, Bound) for key, bound in kept["bound"].items()}
+        self._restored[unit.file.path] = {key: (unit.bound[key], plain) for key, plain in kept["bound"].items()}
         return True
 
     def is_current(self, depends: dict[str, str | None]) -> bool:
@@ -62,7 +65,7 @@ class Shelf:
         for unit in units:
             if any(fault["severity"] == "error" for fault in unit.faults):
                 continue
-            bound = {key: msgspec.to_builtins(unit.bound[key]) for key in unit.used if not _has_error(unit.bound[key])}
+            bound = {key: self._plain(unit, key) for key in unit.used if not _has_error(unit.bound[key])}
             kept[unit.file.path] = {
                 "digest": unit.digest,
                 "outline": unit.outline,
@@ -70,6 +73,11 @@ class Shelf:
                 "bound": bound,
             }
         write_checked(self.root / CACHE / UNITS, {"key": compiler_key(), "units": kept})
+
+    def _plain(self, unit: Unit, key: str) -> Any:
+        """A bound source as JSON keeps it."""
+        bound, plain = self._restored.get(unit.file.path, {}).get(key, (None, None))
+        return plain if bound is unit.bound[key] else msgspec.to_builtins(unit.bound[key])
 
 
 def _has_error(bound: Bound) -> bool:

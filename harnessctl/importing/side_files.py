@@ -25,6 +25,8 @@ def side_files(folder: Path, files: Iterable[Path], entry: Entry) -> dict[str, b
         name = path.relative_to(folder).as_posix()
         if path.is_symlink():
             entry.note("not carried over", 0, f"{name}: a symbolic link, which is not followed")
+        elif not path.is_file():
+            entry.note("not carried over", 0, f"{name}: a pipe, a socket or a device")
         elif any(part.startswith(".") for part in Path(name).parts):
             entry.note("not carried over", 0, f"{name}: a hidden file")
         elif name == "examples.yaml":

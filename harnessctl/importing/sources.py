@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from harnessctl.errors import Faults, UsageError
+from harnessctl.errors import Faults, StorageError, UsageError
 from harnessctl.importing.report import Entry
 from harnessctl.manifests.encoding import MAX_SOURCE_BYTES, line_and_column
 from harnessctl.manifests.load import Document, load_text
@@ -30,7 +30,8 @@ _BIDI = re.compile("[\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]")
 def walk(source: Path) -> Iterator[Path]:
     """The files of `source` (itself, when it is a file) in order of path; links to folders are not entered.
 
-    UsageError when there is nothing at `source`, or more than MAX_FILES files.
+    UsageError when there is nothing at `source`, or more than MAX_FILES files; StorageError for a folder that cannot be
+    read.
     """
     if source.is_file():
         yield source
@@ -38,7 +39,7 @@ def walk(source: Path) -> Iterator[Path]:
     if not source.is_dir():
         raise UsageError(f"nothing to import at {source}", hint="give a file or a folder")
     count = 0
-    for folder, folders, files in os.walk(source):
+    for folder, folders, files in os.walk(source, onerror=_unreadable):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED_FOLDERS)
         for name in sorted(files):
             count += 1
@@ -47,6 +48,10 @@ def walk(source: Path) -> Iterator[Path]:
                     f"{source} holds more than {MAX_FILES} files", hint="give the folder that holds what to import"
                 )
             yield Path(folder) / name
+
+
+def _unreadable(error: OSError) -> None:
+    raise StorageError(f"cannot read {error.filename}: {error.strerror}")
 
 
 def shown(path: Path, source: Path) -> str:
@@ -58,6 +63,9 @@ def read_text(path: Path, entry: Entry) -> str | None:
     """The text of a file, or None with the entry refused: a link, too large, or not UTF-8."""
     if path.is_symlink():
         entry.refuse("it is a symbolic link, which is not followed")
+        return None
+    if not path.is_file():
+        entry.refuse("it is a pipe, a socket or a device, which is not read")
         return None
     data = read_bytes(path)
     if len(data) > MAX_SOURCE_BYTES:

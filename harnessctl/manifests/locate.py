@@ -89,7 +89,7 @@ def _is_root(folder: Path) -> bool:
 
 def find_sources(root: Path, faults: Faults) -> Project:
     """Every source of the project, by its place alone. Adds faults for files that cannot be sources."""
-    found = sorted([*_manifests(root, faults), *_skills(root, faults)])
+    found = sorted([*_manifests(root, faults), *_skills(root, faults)], key=lambda source: source.path)
     _twins(found, faults)
     return Project(root, found)
 
