@@ -1,14 +1,17 @@
 """One complete agent request through many runtimes, side by side in one run: client CPU and peak memory.
 
-    python benchmarks/requests.py [--peers-python PYTHON] [--only NAME,...] [--rounds 11] [--seconds 0.5]
+    python benchmarks/requests.py [--peers-python PYTHON] [--only NAME,...] [--starts 6] [--rounds 12] [--seconds 0.1]
                                   [--concurrency 1,8,64] [--json FILE]
 
 A request is three model calls against a zero-latency server (`mock_server.py`) and two tool calls; see `workload.py`.
 Every runtime is a process of its own on one core, the server is on another. The runtimes are asked in turn, the order
-turned by one each round, so that a busy machine disturbs all alike; the tables hold medians over the rounds, of times
-and of the ratios within each round. Trust CPU per request and the ratios; wall times depend on who else uses the
-machine. The peers live in an environment of their own (`--peers-python`, see README.md); without it their rows say so.
-Exit code 1 when a bound does not hold.
+turned by one each round, so that a busy machine disturbs all alike. All processes are started several times, because
+one process can be a tenth slower than the next of the same program for as long as it lives (hash seed, addresses). The
+tables hold medians over all rounds, of times and of the ratios within each round: many short rounds, because what
+disturbs two neighbours is the same for a tenth of a second and not for two. Peers, whose ratios are large, take part in
+one round of each start. Trust CPU per request and the ratios; wall times depend on who else uses the machine. The peers
+live in an environment of their own (`--peers-python`, see README.md); without it their rows say so. Exit code 1 when a
+bound does not hold.
 """
 
 from __future__ import annotations
@@ -20,9 +23,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 QUIET = {
@@ -60,16 +62,23 @@ RUNTIMES = [
 
 
 @dataclass
+class Measured:
+    """What was measured of a runtime: CPU ms a request and requests a second by concurrency and round."""
+
+    cpu_ms: dict[int, dict[int, float]] = field(default_factory=dict)
+    rate: dict[int, dict[int, float]] = field(default_factory=dict)
+    peak_rss_mb: float = 0.0
+
+
+@dataclass
 class Worker:
-    """A runtime's process and what it measured: seconds of CPU per request by concurrency, one number a round."""
+    """A runtime's process."""
 
     runtime: Runtime
     process: subprocess.Popen[str]
-    cpu_ms: dict[int, list[float]] = field(default_factory=dict)
-    rate: dict[int, list[float]] = field(default_factory=dict)
-    peak_rss_mb: float = 0.0
 
-    def measure(self, concurrency: int, seconds: float, *, keep: bool) -> None:
+    def measure(self, concurrency: int, seconds: float, into: Measured | None, number: int) -> None:
+        """Keep what round `number` costs in `into`, if it counts."""
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.write(json.dumps({"concurrency": concurrency, "seconds": seconds}) + "\n")
         self.process.stdin.flush()
@@ -77,10 +86,10 @@ class Worker:
         if not line:
             raise SystemExit(f"{self.runtime.name} died while it was measured; its messages are above")
         found = json.loads(line)
-        self.peak_rss_mb = found["peak_rss_mb"]
-        if keep:
-            self.cpu_ms.setdefault(concurrency, []).append(1000 * found["cpu_s"] / found["requests"])
-            self.rate.setdefault(concurrency, []).append(found["requests"] / found["wall_s"])
+        if into is not None:
+            into.peak_rss_mb = max(into.peak_rss_mb, found["peak_rss_mb"])
+            into.cpu_ms.setdefault(concurrency, {})[number] = 1000 * found["cpu_s"] / found["requests"]
+            into.rate.setdefault(concurrency, {})[number] = found["requests"] / found["wall_s"]
 
 
 def start_server(cpu: int) -> tuple[subprocess.Popen[str], str]:
@@ -146,13 +155,14 @@ class Bound:
     at_least: bool = False
     memory: bool = False
 
-    def ratios(self, workers: dict[str, Worker], concurrency: list[int]) -> list[float]:
-        """The median ratio at each concurrency; one number for memory."""
-        one, other = workers[self.name], workers[self.other]
+    def ratios(self, measured: dict[str, Measured], concurrency: list[int]) -> list[float]:
+        """The median ratio at each concurrency, over the rounds of both; one number for memory."""
+        one, other = measured[self.name], measured[self.other]
         if self.memory:
             return [one.peak_rss_mb / other.peak_rss_mb]
         return [
-            statistics.median(a / b for a, b in zip(one.cpu_ms[n], other.cpu_ms[n], strict=True)) for n in concurrency
+            statistics.median(one.cpu_ms[n][i] / other.cpu_ms[n][i] for i in one.cpu_ms[n].keys() & other.cpu_ms[n])
+            for n in concurrency
         ]
 
     def holds(self, ratios: list[float]) -> bool:
@@ -173,28 +183,31 @@ BOUNDS = [
 ]
 
 
-def times_table(workers: dict[str, Worker], skipped: dict[str, str], concurrency: list[int]) -> str:
+def times_table(measured: dict[str, Measured], skipped: dict[str, str], concurrency: list[int]) -> str:
     """Median CPU and requests per second at each concurrency, and peak memory."""
     lines = [f"| runtime | {' | '.join(f'CPU ms at {n} | requests/s' for n in concurrency)} | peak MB |"]
     lines.append("|---" * (2 * len(concurrency) + 2) + "|")
-    for name, worker in workers.items():
+    for name, found in measured.items():
         cells = [name]
         for n in concurrency:
-            cells += [f"{statistics.median(worker.cpu_ms[n]):.2f}", f"{statistics.median(worker.rate[n]):.0f}"]
-        lines.append(f"| {' | '.join([*cells, f'{worker.peak_rss_mb:.0f}'])} |")
+            cells += [
+                f"{statistics.median(found.cpu_ms[n].values()):.2f}",
+                f"{statistics.median(found.rate[n].values()):.0f}",
+            ]
+        lines.append(f"| {' | '.join([*cells, f'{found.peak_rss_mb:.0f}'])} |")
     lines += [f"| {name} | skipped: {reason} |" for name, reason in skipped.items()]
     return "\n".join(lines)
 
 
-def bounds_table(workers: dict[str, Worker], concurrency: list[int]) -> tuple[str, bool]:
+def bounds_table(measured: dict[str, Measured], concurrency: list[int]) -> tuple[str, bool]:
     """The ratios beside what is claimed of them, and whether every claim that could be tested holds."""
     lines = [f"| ratio | {' | '.join(f'at {n}' for n in concurrency)} | bound | |"]
     lines.append("|---" * (len(concurrency) + 3) + "|")
     held = True
     for bound in BOUNDS:
-        if bound.name not in workers or bound.other not in workers:
+        if bound.name not in measured or bound.other not in measured:
             continue
-        ratios = bound.ratios(workers, concurrency)
+        ratios = bound.ratios(measured, concurrency)
         cells = [f"{'peak memory' if bound.memory else 'CPU'}, {bound.name} / {bound.other}"]
         cells += [f"{ratio:.2f}" for ratio in ratios] + [""] * (len(concurrency) - len(ratios))
         lines.append(f"| {' | '.join([*cells, str(bound), 'holds' if bound.holds(ratios) else 'DOES NOT HOLD'])} |")
@@ -202,52 +215,54 @@ def bounds_table(workers: dict[str, Worker], concurrency: list[int]) -> tuple[st
     return "\n".join(lines), held
 
 
-def results(workers: dict[str, Worker]) -> dict[str, Any]:
-    """Everything that was measured."""
-    return {
-        name: {"cpu_ms": worker.cpu_ms, "requests_per_s": worker.rate, "peak_rss_mb": worker.peak_rss_mb}
-        for name, worker in workers.items()
-    }
-
-
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--peers-python", help="interpreter of the environment that holds the peers")
     parser.add_argument("--only", type=lambda text: text.split(","), help="names of rows, separated by commas")
-    parser.add_argument("--rounds", type=int, default=11)
-    parser.add_argument("--seconds", type=float, default=0.5)
+    parser.add_argument("--starts", type=int, default=6, help="how often every process is started")
+    parser.add_argument("--rounds", type=int, default=12, help="rounds per start")
+    parser.add_argument("--seconds", type=float, default=0.1)
     parser.add_argument("--concurrency", type=lambda text: [int(n) for n in text.split(",")], default=[1, 8, 64])
     parser.add_argument("--json", type=Path, help="write everything that was measured to this file")
     return parser.parse_args()
 
 
-def measure(workers: list[Worker], given: argparse.Namespace) -> None:
-    """All rounds. At one concurrency the runtimes follow upon one another, so that a ratio compares neighbours."""
+def measure(workers: list[Worker], given: argparse.Namespace, into: dict[str, Measured], start: int) -> None:
+    """The rounds of one start, after one that does not count; peers take part in the first that does.
+
+    At one concurrency the runtimes follow upon one another, so that a ratio compares neighbours.
+    """
     for turn in range(given.rounds + 1):
-        start = turn % len(workers)
+        number = start * given.rounds + turn
+        begin = number % len(workers)
         for n in given.concurrency:
-            for worker in workers[start:] + workers[:start]:
-                worker.measure(n, given.seconds if turn else given.seconds / 3, keep=turn > 0)
-        print(f"round {turn} of {given.rounds}", file=sys.stderr, flush=True)
+            for worker in workers[begin:] + workers[:begin]:
+                if turn <= 1 or not worker.runtime.is_peer:
+                    worker.measure(n, given.seconds, into[worker.runtime.name] if turn else None, number)
 
 
 def main() -> int:
     given = arguments()
     cpus = sorted(os.sched_getaffinity(0))
-    with tempfile.TemporaryDirectory(prefix="harnessctl-requests-") as folder:
-        server, base_url = start_server(cpus[0])
-        started, skipped = start_workers(given, base_url, Path(folder), cpus[-1])
-        try:
-            measure(started, given)
-        finally:
-            for process in [worker.process for worker in started] + [server]:
-                process.kill()
-                process.wait()
-    workers = {worker.runtime.name: worker for worker in started}
-    bounds, held = bounds_table(workers, given.concurrency)
-    print(times_table(workers, skipped, given.concurrency), bounds, sep="\n\n")
+    measured: dict[str, Measured] = {}
+    skipped: dict[str, str] = {}
+    for start in range(given.starts):
+        with tempfile.TemporaryDirectory(prefix="harnessctl-requests-") as folder:
+            server, base_url = start_server(cpus[0])
+            workers, skipped = start_workers(given, base_url, Path(folder), cpus[-1])
+            for worker in workers:
+                measured.setdefault(worker.runtime.name, Measured())
+            try:
+                measure(workers, given, measured, start)
+            finally:
+                for process in [worker.process for worker in workers] + [server]:
+                    process.kill()
+                    process.wait()
+        print(f"start {start + 1} of {given.starts} measured", file=sys.stderr, flush=True)
+    bounds, held = bounds_table(measured, given.concurrency)
+    print(times_table(measured, skipped, given.concurrency), bounds, sep="\n\n")
     if given.json:
-        given.json.write_text(json.dumps(results(workers), indent=1))
+        given.json.write_text(json.dumps({name: asdict(found) for name, found in measured.items()}, indent=1))
     return 0 if held else 1
 
 

@@ -7,7 +7,9 @@ import sys
 
 
 def test_a_request_runs_through_our_runtime_and_the_hand_written_loop(repository):
-    given = "--rounds 1 --seconds 0.01 --concurrency 2 --only harnessctl+stream,aiohttp_full+stream,langgraph"
+    given = (
+        "--starts 1 --rounds 1 --seconds 0.01 --concurrency 2 --only harnessctl+stream,aiohttp_full+stream,langgraph"
+    )
     done = subprocess.run(
         [sys.executable, "benchmarks/requests.py", *given.split()],
         cwd=repository,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import math
 import time
 from collections.abc import Callable
 
@@ -17,6 +16,7 @@ import msgspec
 import orjson
 
 from harnessctl.errors import ModelError
+from harnessctl.runtime.deadline import Cutoff
 from harnessctl.runtime.models.encode import BodyEncoder
 from harnessctl.runtime.models.endpoint import Endpoint, resolve_endpoint
 from harnessctl.runtime.models.failure import (
@@ -77,7 +77,7 @@ class OpenAIModel:
         except orjson.JSONEncodeError as error:
             raise ModelError(f"the messages cannot be sent as JSON: {shorten(str(error))}", retryable=False) from error
         try:
-            async with asyncio.timeout(left if math.isfinite(left) else None):
+            with Cutoff(left):
                 return await self._ask(body, request, started)
         except aiohttp.ClientError as error:
             raise connection_failure(self._target.shown, error, secrets=self._target.secrets) from error
@@ -109,20 +109,28 @@ class OpenAIModel:
     async def _ask(self, body: bytes, request: ModelRequest, started: float) -> ModelReply:
         data = body if len(body) <= _LARGE_BODY else io.BytesIO(body)
         session = self._sessions.get(asyncio.get_running_loop()) or await self._open_session()
-        async with session.post(self._target.url, data=data, allow_redirects=False) as response:
-            if not 200 <= response.status < 300:
-                said = await self._read(response, limit=_ERROR_BYTES, cut=True)
-                raise status_failure(
-                    self._target.shown,
-                    response.status,
-                    response.headers,
-                    said,
-                    now=self._now(),
-                    secrets=self._target.secrets,
-                )
-            if response.headers.get("Content-Type", "").lower().startswith("text/event-stream"):
-                return await self._read_stream(response, request, started)
-            answer = await self._read(response, limit=self.endpoint.max_response_bytes)
+        response = await session.post(self._target.url, data=data, allow_redirects=False)
+        try:
+            return await self._answer(response, request, started)
+        finally:
+            if not response.content.at_eof():  # one that was read to its end has given its connection back
+                response.close()
+
+    async def _answer(self, response: aiohttp.ClientResponse, request: ModelRequest, started: float) -> ModelReply:
+        """The reply in `response`, whole or streamed."""
+        if not 200 <= response.status < 300:
+            said = await self._read(response, limit=_ERROR_BYTES, cut=True)
+            raise status_failure(
+                self._target.shown,
+                response.status,
+                response.headers,
+                said,
+                now=self._now(),
+                secrets=self._target.secrets,
+            )
+        if response.headers.get("Content-Type", "").lower().startswith("text/event-stream"):
+            return await self._read_stream(response, request, started)
+        answer = await self._read(response, limit=self.endpoint.max_response_bytes)
         completion = self._decode(answer)
         choice = completion.choices[0] if completion.choices else None
         if choice is None or choice.message is None:
