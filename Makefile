@@ -50,6 +50,8 @@ bench: $(VENV)/.dev  ## Benchmarks; see docs/performance.md
 	$(BIN)/python benchmarks/compile.py
 	$(BIN)/python benchmarks/inprocess.py
 	$(BIN)/python benchmarks/requests.py
+	$(BIN)/python benchmarks/augment.py
+	$(BIN)/python -m benchmarks.rollouts
 
 format: $(VENV)/.dev  ## Format the sources
 	$(BIN)/ruff check --fix .

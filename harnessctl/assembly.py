@@ -23,8 +23,10 @@ from harnessctl.records.comment import CommentInput
 from harnessctl.records.trajectory import Trajectory
 from harnessctl.runtime.agent import Agent
 from harnessctl.runtime.batch import BatchResult, run_many
+from harnessctl.runtime.clock import Clock
 from harnessctl.runtime.judge import BundleSource, HarnessJudge
-from harnessctl.runtime.protocols import Model, World
+from harnessctl.runtime.protocols import FaultSource, Model, World
+from harnessctl.runtime.surface import SurfaceView
 from harnessctl.trajectory import TrajectoryWriter, ViewerNames, read_trajectories
 
 if TYPE_CHECKING:
@@ -94,8 +96,14 @@ async def open_agent(
     world: World | None,
     bundles: BundleSource,
     model: Model | None = None,
+    clock: Clock | None = None,
+    faults: FaultSource | None = None,
+    surface: SurfaceView | None = None,
 ) -> AsyncGenerator[Agent]:
-    """The agent of a config, with judge and world; everything that was opened is closed behind it."""
+    """The agent of a config, with judge and world; everything that was opened is closed behind it.
+
+    `clock` and `faults` are for simulations; `surface` is what the agent would make of bundle and config.
+    """
     policy = model or open_policy(config.policy, config.model, script=config.script)
     sampling = sampling_of(config.sampling, seed=config.seed)
     judge: HarnessJudge | None = None
@@ -116,6 +124,9 @@ async def open_agent(
             seed=config.seed,
             insist=config.insist,
             isolate=config.isolate,
+            clock=clock,
+            faults=faults,
+            surface=surface,
         )
         if judge is not None:
             agent.warnings.extend(judge.warnings)

@@ -8,7 +8,9 @@
     |- RecordError           an on-disk record (comment input, trajectory) cannot be read: path, line and cause
     |- ModelError            the model's endpoint failed; `retryable` says whether another try may help
     |- ToolError             a tool could not be run or gave no usable result
-    `- HookError             a hook could not be run; never a decision
+    |- HookError             a hook could not be run; never a decision
+    |- OperatorError         an augmentation operator failed, or wrote a change that cannot be made
+    `- LawBroken             a variant breaks a law of augmentation and is refused
 
 Layer 0: imports nothing of harnessctl.
 """
@@ -160,3 +162,19 @@ class ToolError(HarnessctlError):
 
 class HookError(HarnessctlError):
     """A hook could not be run (missing script, crash, time-out): named in the record, never read as a decision."""
+
+
+class OperatorError(HarnessctlError):
+    """An augmentation operator failed, or wrote a change of something that is not there; the message names it."""
+
+
+class LawBroken(HarnessctlError):
+    """A variant breaks a law of augmentation: `law` is its letter, `place` where, `operator` who broke it if known."""
+
+    def __init__(self, law: str, place: str, reason: str, *, operator: str | None = None, hint: str = "") -> None:
+        self.law = law
+        self.place = place
+        self.reason = reason
+        self.operator = operator
+        by = f" after {operator}" if operator else ""
+        super().__init__(f"law {law} is broken{by}: {place}: {reason}", hint=hint)

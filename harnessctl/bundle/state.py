@@ -127,11 +127,25 @@ class Block(State, kw_only=True):
     pin: bool = False
 
 
+class Framing(State, kw_only=True):
+    """How what viewers said and did is laid before the model, around what the author's templates make of it.
+
+    `reverse` names the lists that templates go through from the newest member to the oldest, places in them staying what
+    they are (`actions[-5:]`): `messages`, or inputs such as `actions`. `lead` is a line before the viewer's message,
+    `wrap` a tag around both.
+    """
+
+    reverse: list[str] = []
+    lead: Text = []
+    wrap: str | None = None
+
+
 class Prompt(State, kw_only=True):
-    """The pipeline: `inputs` is the JSON Schema of the context."""
+    """The pipeline: `inputs` is the JSON Schema of the context; `framing` null leaves the viewer's message as rendered."""
 
     inputs: dict[str, Any] = {}
     blocks: list[Block]
+    framing: Framing | None = None
 
 
 class Limit(State, kw_only=True):
@@ -145,12 +159,14 @@ class Limit(State, kw_only=True):
 class Surface(State, kw_only=True):
     """What a model sees instead of canonical names; injective per map; a name not listed is its own surface.
 
-    `parameters` maps a canonical tool name to {canonical parameter: surface parameter} (top-level properties).
+    `parameters` maps a canonical tool name to {canonical parameter: surface parameter} (top-level properties), and
+    `parameter_order` to its parameters (canonical) in the order in which they are shown.
     """
 
     tools: dict[str, str] = {}
     skills: dict[str, str] = {}
     parameters: dict[str, dict[str, str]] = {}
+    parameter_order: dict[str, list[str]] = {}
 
 
 class HarnessState(State, kw_only=True):

@@ -16,9 +16,7 @@ from typer.core import TyperGroup
 
 from harnessctl import __version__
 from harnessctl.cli import (
-    compile as compile_command,
-)
-from harnessctl.cli import (
+    augment,
     diff,
     docs,
     doctor,
@@ -33,6 +31,13 @@ from harnessctl.cli import (
     validate,
     verify,
     view,
+    world,
+)
+from harnessctl.cli import (
+    compile as compile_command,
+)
+from harnessctl.cli import (
+    eval as eval_command,
 )
 
 
@@ -77,7 +82,10 @@ for command in (
     render.render,
     verify.verify,
     run.run,
+    augment.augment,
     view.view,
+    eval_command.eval_,
+    eval_command.rescore,
     schema.schema,
     doctor.doctor,
     docs.docs,
@@ -86,6 +94,7 @@ for command in (
 app.add_typer(new.app, name="new")
 app.add_typer(importing.app, name="import")
 app.add_typer(models.app, name="models")
+app.add_typer(world.app, name="world")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

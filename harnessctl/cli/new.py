@@ -1,4 +1,4 @@
-"""`harnessctl new`: a skill, hook, tool or recipe to start from; one new file, found without a central list."""
+"""`harnessctl new`: a skill, hook, tool, recipe or operator to start from; one new file, found without a central list."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from harnessctl.cli.options import Json, Project
 
-app = typer.Typer(help="Start a skill, hook, tool or recipe.", no_args_is_help=True)
+app = typer.Typer(help="Start a skill, hook, tool, recipe or operator.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(show_default=False)]
 
@@ -78,6 +78,56 @@ defaults:
 seed: 0
 """
 
+OPERATOR = '''\
+"""{name}: says in a sentence what it varies.
+
+What always holds: say what a variant never loses by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from harnessctl.augment.operator import Dimension, Draft, Settings, Stage
+from harnessctl.augment.stream import Stream
+from harnessctl.bundle.state import Framing
+
+
+class {title}:
+    """Target: `viewer`. What viewers say is put into one of `tags`."""
+
+    name = "{name}"
+    #: skill-identifier | skill-content | tool-definition | system-prompt | hook | message
+    dimension: Dimension = "message"
+    #: mask | add | rename | reword | reorder | behave: operators run in this order, then by name.
+    stage: Stage = "behave"
+    #: Whether an agent that follows its harness scores the same on the variant.
+    keeps_difficulty = True
+    #: What an envelope may set under `options`, with the defaults; `reads` are the other settings, of count and ranges.
+    options: Mapping[str, Any] = {{"tags": ["audience", "floor", "room"]}}
+    reads: frozenset[str] = frozenset()
+
+    def targets(self, draft: Draft) -> Sequence[str]:
+        """What it could change, by canonical name; each is drawn for by itself, at the envelope's rate."""
+        return ("viewer",)
+
+    def apply(self, target: str, draft: Draft, settings: Settings, stream: Stream) -> bool:
+        """Write the change into `draft.changes`; false when there is nothing to change."""
+        tags = settings.options.get("tags", self.options["tags"])
+        framing = draft.changes.framing or draft.state.prompt.framing or Framing()
+        others = [tag for tag in tags if tag != framing.wrap]
+        if not others:
+            return False
+        draft.changes.framing = msgspec.structs.replace(framing, wrap=stream.choice(others))
+        return True
+
+
+OPERATOR = {title}()
+'''
+
 
 @app.command()
 def skill(name: Name, project: Project = None, json: Json = False) -> None:
@@ -129,11 +179,32 @@ def recipe(
     _write(project, files, None, name, r"[a-z0-9]+([-_.][a-z0-9]+)*", json=json)
 
 
+@app.command()
+def operator(name: Name, project: Project = None, json: Json = False) -> None:
+    """Write manifests/operators/NAME.py, an augmentation operator."""
+    from harnessctl.augment.discovery import FOLDER, shipped_operators
+    from harnessctl.errors import UsageError
+
+    if name in shipped_operators():
+        raise UsageError(f"harnessctl has an operator {name} itself", hint="choose another name")
+    title = f"Operator{''.join(part.capitalize() for part in name.split('-'))}"
+    path = f"{FOLDER}/{name.replace('-', '_')}.py"
+    then = f"name it under `operators:` of an envelope, such as `{name}: {{rate: 0.5}}`, then augment"
+    _write(project, {path: OPERATOR.format(name=name, title=title)}, None, name, _SLUG, json=json, then=then)
+
+
 _SLUG = r"(?=.{1,64}$)[a-z0-9]+(-[a-z0-9]+)*"
 
 
 def _write(
-    project: Path | None, files: dict[str, str], include: str | None, name: str, pattern: str, *, json: bool
+    project: Path | None,
+    files: dict[str, str],
+    include: str | None,
+    name: str,
+    pattern: str,
+    *,
+    json: bool,
+    then: str | None = None,
 ) -> None:
     """Write the files that do not exist yet, all or none, and say what to do next."""
     import re
@@ -163,6 +234,6 @@ def _write(
         return
     output.data("\n".join(files))
     if include is not None:
-        output.talk(
-            f"next: name it under include.{include} of a harness (unless a pattern there takes it in), then validate"
-        )
+        then = f"name it under include.{include} of a harness (unless a pattern there takes it in), then validate"
+    if then is not None:
+        output.talk(f"next: {then}")

@@ -1,4 +1,4 @@
-"""Progress of long work, on stderr: a bar on a terminal, a plain line for each item without one."""
+"""Progress of long work, on stderr: a bar on a terminal, plain lines without one."""
 
 from __future__ import annotations
 
@@ -13,13 +13,19 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """Counts items up to `total`; `done` of them were there before."""
+    """Counts items up to `total`; `done` of them were there before.
 
-    def __init__(self, label: str, *, total: int, done: int = 0) -> None:
+    Without a terminal each item has its line, but for those that come within `quiet_s` seconds of the last one; the last
+    item has its line always.
+    """
+
+    def __init__(self, label: str, *, total: int, done: int = 0, quiet_s: float = 0.0) -> None:
         self._label = label
         self._total = total
         self._done = done
         self._started = time.monotonic()
+        self._quiet_s = quiet_s
+        self._told = self._started - quiet_s
         self._bar: RichProgress | None = None
         self._task: TaskID | None = None
 
@@ -53,7 +59,8 @@ class Progress:
         self._done += 1
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=self._done, description=f"{self._label} {what}")
-        else:
-            took = time.monotonic() - self._started
+        elif (now := time.monotonic()) >= self._told + self._quiet_s or self._done == self._total:
+            self._told = now
+            took = now - self._started
             sys.stderr.write(f"{self._label} {self._done}/{self._total} ({took:.0f} s) {what}\n")
             sys.stderr.flush()

@@ -91,15 +91,19 @@ def discover(name: str, spec: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def validate_all(root: Path) -> Faults:
-    """Every fault of the project: the manifests, and the tables and queries of its worlds."""
+    """Every fault of the project: the manifests, the tables and queries of its worlds, its envelopes and operators."""
+    from harnessctl.augment.envelopes import check_envelopes
     from harnessctl.compile import validate_project
+    from harnessctl.compile.revision import compiled as in_memory
     from harnessctl.errors import Faults
     from harnessctl.manifests.locate import find_sources
-    from harnessctl.simulate.world import check_world
+    from harnessctl.simulate.validating import check_world
 
     faults = validate_project(root)
+    compiles = not faults.errors
     known = {fault.path for fault in faults.errors}
     for source in find_sources(root, Faults()).sources:
         if source.kind == "World" and source.path not in known:
-            faults.extend(check_world(root / source.path))
+            faults.extend(check_world(root / source.path, (lambda name: in_memory(root, name)) if compiles else None))
+    faults.extend(check_envelopes(root).items)
     return faults

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -22,10 +23,15 @@ def one_request(text: str, *, room: str | None, context: str | None, path: str |
         if not found:
             raise UsageError(f"{path} holds no request")
         return found[0]
+    return CommentInput(id="render", text=text, room=room, context=context_of(context))
+
+
+def context_of(text: str | None) -> dict[str, Any]:
+    """The context of `--context`. UsageError when it is no JSON object."""
     try:
-        given = orjson.loads(context) if context else {}
+        given = orjson.loads(text) if text else {}
     except orjson.JSONDecodeError as error:
         raise UsageError(f"--context is not JSON: {error}") from error
     if not isinstance(given, dict):
         raise UsageError("--context is a JSON object", hint="--context '{\"current_link_id\": 3}'")
-    return CommentInput(id="render", text=text, room=room, context=given)
+    return given

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harnessctl.cli.options import HarnessName, Json, Project
+
+if TYPE_CHECKING:
+    from harnessctl.bundle.state import Framing, Surface
 
 
 def show(
@@ -43,9 +46,11 @@ def show(
         "require_skill": state.require_skill,
         "session keeps": state.session_keep,
         "code modules": sorted(state.code),
+        "shown renamed": _renamed(state.surface),
+        "framing": _framing(state.prompt.framing),
     }
     if json:
-        output.json_data({**summary, "limits": state.limits})
+        output.json_data({**summary, "limits": state.limits, "surface": state.surface})
         return
     for name, value in summary.items():
         shown = ", ".join(value) if isinstance(value, list) else value
@@ -55,6 +60,24 @@ def show(
         for name, limit in state.limits.items()
     ]
     output.table(("limit", "value", "range", "unit"), rows)
+
+
+def _renamed(surface: Surface) -> list[str]:
+    """How many names a model sees that are not the canonical ones."""
+    counts = {
+        "skills": len(surface.skills),
+        "tools": len(surface.tools),
+        "parameters": sum(map(len, surface.parameters.values())),
+    }
+    return [f"{count} {what if count > 1 else what[:-1]}" for what, count in counts.items() if count]
+
+
+def _framing(framing: Framing | None) -> list[str]:
+    """How what viewers say is laid before the model, in words."""
+    if framing is None:
+        return []
+    newest = [f"{name} newest first" for name in framing.reverse]
+    return newest + ["a lead"] * bool(framing.lead) + ([f"<{framing.wrap}>"] if framing.wrap else [])
 
 
 def _inventory(found: object, root: object, *, json: bool) -> int:

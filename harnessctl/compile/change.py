@@ -48,6 +48,7 @@ Kind = Literal[
     "block.moved",
     "block.changed",
     "prompt.inputs",
+    "prompt.framing",
     "limit.added",
     "limit.removed",
     "limit.changed",

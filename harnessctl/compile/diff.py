@@ -14,10 +14,10 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from harnessctl.bundle.files import Bundle
-from harnessctl.bundle.state import Block, HarnessState, Hook, Rule, Skill, Tool
+from harnessctl.bundle.state import Block, Framing, HarnessState, Hook, Rule, Skill, Tool
 from harnessctl.compile.change import Change, Kind, escape, json_changes, owner, render_changes, same
 from harnessctl.compile.renames import Renames, apply_renames, find_renames
-from harnessctl.compile.shown import outline, plain, plain_pair, show_pair, show_text
+from harnessctl.compile.shown import TEXT_FIELDS, outline, plain, plain_pair, show_pair, show_text
 from harnessctl.compile.tokens import CountTokens, estimate_tokens, prompt_tokens, skill_tokens
 
 __all__ = ["Change", "Kind", "diff_bundles", "diff_states", "render_changes"]
@@ -95,8 +95,9 @@ def _state_changes(before: HarnessState, new: HarnessState, renames: Renames) ->
     yield from _maps("server", "servers", old.servers, new.servers)
     yield from _maps("code", "code", old.code, new.code)
     yield from _maps("file", "files", old.files, new.files)
-    for at, x, y in json_changes(plain(old.surface), plain(new.surface), "surface"):
-        yield Change("surface.changed", at, x, y)
+    for field in ("tools", "skills", "parameters", "parameter_order"):
+        for at, x, y in json_changes(getattr(old.surface, field), getattr(new.surface, field), f"surface/{field}"):
+            yield Change("surface.changed", at, x, y)
 
 
 def _things(
@@ -224,6 +225,7 @@ def _tool(old: Tool, new: Tool) -> Iterator[Change]:
 def _prompt(old: HarnessState, new: HarnessState, renames: Renames) -> Iterator[Change]:
     for at, x, y in json_changes(old.prompt.inputs, new.prompt.inputs, "prompt/inputs"):
         yield Change("prompt.inputs", at, x, y)
+    yield from _framing(old.prompt.framing, new.prompt.framing)
     a, b = {x.id: x for x in old.prompt.blocks}, {x.id: x for x in new.prompt.blocks}
     yield from _things("block", "prompt/blocks", a, b, renames.blocks)
     for x, y in _both(old.prompt.blocks, new.prompt.blocks):
@@ -233,11 +235,21 @@ def _prompt(old: HarnessState, new: HarnessState, renames: Renames) -> Iterator[
         yield from _rules(x.items, y.items, f"{at}/items", renames.rules.get(at, {}), *orders)
 
 
+def _framing(old: Framing | None, new: Framing | None) -> Iterator[Change]:
+    if old is not None and new is not None:
+        yield from _fields("prompt.framing", "prompt/framing", old, new, skip=())
+    elif old is not new:
+        yield Change("prompt.framing", "prompt/framing", old and plain(old), new and plain(new))
+
+
 def _fields(kind: Kind, at: str, old: Any, new: Any, *, skip: Sequence[str]) -> Iterator[Change]:
     """The fields that differ, down to the smallest part."""
     for field in msgspec.structs.fields(new):
         x, y = getattr(old, field.name), getattr(new, field.name)
         if field.name in skip or (x == y and same(msgspec.to_builtins(x), msgspec.to_builtins(y))):
+            continue
+        if field.name in TEXT_FIELDS and isinstance(x, list) and isinstance(y, list):
+            yield Change(kind, f"{at}/{field.name}", *show_pair(x, y))
             continue
         for path, before, after in json_changes(*plain_pair(x, y), f"{at}/{field.name}"):
             yield Change(kind, path, before, after)

@@ -17,6 +17,7 @@ META = "https://json-schema.org/draft/2020-12/schema"
 _DRAFTS = ("draft-03", "draft-04", "draft-06", "draft-07", "2019-09", "2020-12")
 _REF_ALONE = ("draft-03", "draft-04", "draft-06", "draft-07")
 _DROPPED = frozenset({"$schema", "$comment", "title", "description", "examples", "example", "$id", "id"})
+_NULLABLE = frozenset({"const", "default", *_DROPPED})
 _MAPS = frozenset({"properties", "patternProperties", "$defs", "dependentSchemas"})
 _LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
 _SINGLE = frozenset(
@@ -67,6 +68,17 @@ def rewrite(document: Document, faults: Faults, *at: PathPart) -> Rewritten | No
     schema = writer.node(source, at, ())
     if not _check(document, schema, writer, at, faults):
         return None
+    for where in writer.empty:
+        faults.add(
+            document.fault(
+                "json-schema",
+                f"{where[-1]!r} has no value, and is no keyword of a schema",
+                *where,
+                key=True,
+                hint="quote a description that holds a comma",
+                severity="warning",
+            )
+        )
     docs = {pointer(new): where for new, where in writer.docs.items()}
     return Rewritten(schema, docs)
 
@@ -83,6 +95,8 @@ class _Writer:
         self.ref_alone = ref_alone
         self.origin: dict[Path, Path] = {}
         self.docs: dict[Path, Path] = {}
+        #: Keywords without a value: what is left of a text that a comma cut in two.
+        self.empty: list[Path] = []
 
     def node(self, source: Any, old: Path, new: Path) -> Any:
         """The node at `old` of the document as it stands at `new` of the schema."""
@@ -95,6 +109,8 @@ class _Writer:
             return {"$ref": _reference(source["$ref"])}
         out: dict[str, Any] = {}
         for key, value in source.items():
+            if value is None and key not in _NULLABLE:
+                self.empty.append((*old, key))
             if key not in _DROPPED:
                 self._keyword(source, key, value, (*old, key), new, out)
         return out

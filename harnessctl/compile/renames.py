@@ -143,6 +143,7 @@ def apply_renames(state: HarnessState, renames: Renames) -> HarnessState:
     surface.tools = {tool(k): v for k, v in surface.tools.items()}
     surface.skills = {skill(k): v for k, v in surface.skills.items()}
     surface.parameters = {tool(k): v for k, v in surface.parameters.items()}
+    surface.parameter_order = {tool(k): v for k, v in surface.parameter_order.items()}
     return out
 
 

@@ -15,7 +15,7 @@ from harnessctl.bundle.state import Part, Prompt, Skill
 from harnessctl.bundle.text import Ref, Text
 
 #: Fields of the state's structs that hold a Text, or a map to Texts.
-TEXT_FIELDS = frozenset({"text", "description", "content", "heading", "docs"})
+TEXT_FIELDS = frozenset({"text", "description", "content", "heading", "docs", "lead"})
 
 
 def show_text(text: Text, *, explicit: bool = False) -> str:

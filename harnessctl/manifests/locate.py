@@ -21,7 +21,9 @@ from harnessctl.errors import Fault, Faults, UsageError
 #: Folders of manifests/ with a kind of their own. Any other folder there holds harnesses (`manifests/judges/live.yaml`).
 FOLDER_KINDS = {"tools": "Tools", "hooks": "Hooks", "prompts": "PromptPipeline", "worlds": "World"}
 #: Folders whose kinds other commands read.
-OTHER_FOLDERS = frozenset({"envelopes", "suites", "plans"})
+OTHER_FOLDERS = frozenset({"envelopes", "mappings", "suites", "plans"})
+#: A folder below manifests/worlds/ for files that a world's manifest names under `simulation.families`.
+FAMILIES = "families"
 LOCK_NAME = "harness.lock"
 DEFAULT_HARNESS = "harness"
 
@@ -115,6 +117,8 @@ def _manifests(root: Path, faults: Faults) -> Iterator[SourceFile]:
     for path in _walk(root, "manifests", faults):
         parts = path.split("/")[1:]
         if parts[0] in OTHER_FOLDERS and len(parts) > 1:
+            continue
+        if parts[0] == "worlds" and FAMILIES in parts[1:-1]:
             continue
         stem = "/".join(parts).removesuffix(".yaml")
         kind = FOLDER_KINDS.get(parts[0]) if len(parts) > 1 else None

@@ -26,8 +26,11 @@ T = TypeVar("T")
 
 def _types() -> dict[str, Any]:
     from harnessctl.bundle.files import Bundle
-    from harnessctl.manifests.specs import harness, hooks, prompt, skill, tools, world
+    from harnessctl.bundle.variation import Variation
+    from harnessctl.manifests.specs import envelope, families, harness, hooks, mapping, prompt, skill, tools, world
     from harnessctl.records.comment import CommentInput
+    from harnessctl.records.scenario import Scenario
+    from harnessctl.records.score import Score
     from harnessctl.records.trajectory import Trajectory
 
     return {
@@ -38,9 +41,15 @@ def _types() -> dict[str, Any]:
         "Hooks": hooks.Hooks,
         "PromptPipeline": prompt.PromptPipeline,
         "World": world.World,
+        "Families": families.Families,
+        "Envelope": envelope.Envelope,
+        "LogMapping": mapping.LogMapping,
         "CommentInput": CommentInput,
         "Trajectory": Trajectory,
         "Bundle": Bundle,
+        "Variation": Variation,
+        "Scenario": Scenario,
+        "Score": Score,
     }
 
 

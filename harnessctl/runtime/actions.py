@@ -26,6 +26,7 @@ from harnessctl.runtime.surface import SurfaceView
 from harnessctl.runtime.tools.outcome import json_fault
 
 MAX_REASON_CHARS = 2000
+_NO_FALLBACK = Fallback()
 
 
 class Actor:
@@ -44,7 +45,7 @@ class Actor:
         self._rewrite = _rewrite(self._action.rewrite, self._event) if self._kind == "rewrite" else None
         if "fallback" in (self._kind, self._action.exhausted) and self._action.fallback is None:
             raise HookError("the action is fallback and no fallback is given")
-        self._fallback = read_spec(self._action.fallback or {}, Fallback)
+        self._fallback = read_spec(self._action.fallback, Fallback) if self._action.fallback else _NO_FALLBACK
 
     def decide(self, moment: Moment, outcome: Outcome, decision: HookDecision) -> Verdict:
         """What follows from a check's outcome: recorded in `decision`, rewrites applied, the verdict returned."""

@@ -39,7 +39,7 @@ from harnessctl.runtime.loop import Loop, loop_state
 from harnessctl.runtime.model_call import ModelCaller
 from harnessctl.runtime.notices import Notices
 from harnessctl.runtime.prompt import PromptError
-from harnessctl.runtime.protocols import Model, Sampling, SandboxedWorld, World
+from harnessctl.runtime.protocols import FaultSource, Model, Sampling, SandboxedWorld, World
 from harnessctl.runtime.request import RequestRun
 from harnessctl.runtime.round import Rounds
 from harnessctl.runtime.scene import Scene, SessionState
@@ -76,6 +76,7 @@ class Agent:
         isolate: bool = False,
         sessions: SessionStore | None = None,
         clock: Clock | None = None,
+        faults: FaultSource | None = None,
     ) -> None:
         self.bundle = bundle
         self.model = model
@@ -105,7 +106,7 @@ class Agent:
         self._rounds = Rounds(
             self.surface,
             ModelCaller(model, self.surface, self._clock),
-            ToolCaller(self.surface, tools, hooks, notices, self._clock),
+            ToolCaller(self.surface, tools, hooks, notices, self._clock, faults=faults),
             hooks,
             notices,
             self._clock,
@@ -136,6 +137,8 @@ class Agent:
         isolate: bool = False,
         sessions: SessionStore | None = None,
         clock: Clock | None = None,
+        faults: FaultSource | None = None,
+        surface: SurfaceView | None = None,
     ) -> Self:
         """An agent with its tools connected and its hooks loaded; close it with `aclose` or `async with`.
 
@@ -143,12 +146,21 @@ class Agent:
         sandboxed replicas. `env` is where tools read `${NAME}` from, by default the process's environment. `insist` makes
         a model load a skill, until a Reply Skill is loaded, where the harness requires one: for models that would not by
         themselves. `isolate` gives each request, or each session, a sandbox of the world, which must have them.
+        `faults` puts faults in the place of tools' answers, for simulations. `surface` is one of
+        `loop_state(bundle, loop, limits)` that was made already.
         """
-        state = loop_state(bundle, loop, limits)
-        surface = SurfaceView(state)
+        surface = surface or SurfaceView(loop_state(bundle, loop, limits))
+        state = surface.state
         code = Code(bundle.digest, state.code)
-        hooks = HookSet(state, code=code, surface=surface, judge=judge)
-        tools = ToolSet(state, code=code, surface=surface, simulate=simulate, env=os.environ if env is None else env)
+        hooks = HookSet(state, code=code, surface=surface, judge=judge, clock=clock)
+        tools = ToolSet(
+            state,
+            code=code,
+            surface=surface,
+            simulate=simulate,
+            env=os.environ if env is None else env,
+            clock=clock,
+        )
         try:
             await tools.open()
             return cls(
@@ -165,6 +177,7 @@ class Agent:
                 isolate=isolate,
                 sessions=sessions,
                 clock=clock,
+                faults=faults,
             )
         except BaseException:
             await tools.aclose()
@@ -193,13 +206,15 @@ class Agent:
         request: CommentInput,
         *,
         deadline: float | None = None,
+        world: World | None = None,
         on_cancelled: Callable[[Trajectory], None] | None = None,
     ) -> Trajectory:
         """Carry one request through; see the module's docstring for what may happen.
 
-        `deadline`, on the clock's monotonic time, ends it before `deadline_s` has passed.
+        `deadline`, on the clock's monotonic time, ends it before `deadline_s` has passed. `world` takes the place of the
+        agent's (a sandbox whose tables the caller wants to see afterwards); it stays open.
         """
-        run = self._begin(request, deadline)
+        run = self._begin(request, deadline, world)
         try:
             if run.session is None:
                 ending = await self._end(run)
@@ -226,7 +241,7 @@ class Agent:
         if turn.session is not None:
             self._turns.restore(self.sessions.get(turn.session), turn)
 
-    def _begin(self, request: CommentInput, deadline: float | None) -> RequestRun:
+    def _begin(self, request: CommentInput, deadline: float | None, world: World | None) -> RequestRun:
         """The request's state. Nothing here depends on what may fail."""
         now = self._clock.monotonic()
         limits = self.surface.limits
@@ -237,7 +252,7 @@ class Agent:
             context={},
             limits=limits,
             session=SessionState(),
-            world=self._world,
+            world=self._world if world is None else world,
             started=now,
             deadline=now + limits["deadline_s"] if deadline is None else min(deadline, now + limits["deadline_s"]),
             message=messages[0]["text"] if len(messages) == 1 else "\n".join(m["text"] for m in messages),
@@ -279,7 +294,7 @@ class Agent:
     async def _steps(self, run: RequestRun) -> Ending:
         scene, request = run.scene, run.request
         try:
-            if self._isolated is not None:
+            if self._isolated is not None and scene.world is self._world:
                 scene.world = self._copy_of(self._isolated, run)
             scene.context = self._context.read(request, scene.world, scene.warnings)
         except ContextError as error:
@@ -330,7 +345,7 @@ class Agent:
             stop=ending.stop,
             reply=ending.reply,
             route=ending.route,
-            world=self._world.digest if self._world is not None else None,
+            world=scene.world.digest if scene.world is not None else None,
             template=self.model.template,
             prompt=run.prompt_digest,
             messages=run.messages,

@@ -16,8 +16,10 @@ def utc_now() -> datetime:
 
 @dataclass(slots=True, frozen=True)
 class Clock:
-    """`monotonic` gives seconds, as time.monotonic does; `now` is UTC; `sleep` waits some seconds."""
+    """`monotonic` gives seconds, as time.monotonic does; `now` is UTC; `sleep` waits some seconds; `perf` (seconds) is
+    what hooks are timed with."""
 
     monotonic: Callable[[], float] = time.monotonic
+    perf: Callable[[], float] = time.perf_counter
     now: Callable[[], datetime] = utc_now
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep

@@ -47,12 +47,14 @@ class Code:
 
         Raises `error` (ToolError or HookError) with module, function, cause and line.
         """
-        found = self._functions.get(target)
+        found = self._functions.get(target) or self._library.functions.get(target)
         if found is None:
             try:
-                found = self._functions[target] = self._load(target)
+                found = self._load(target)
             except _LoadError as cause:
                 raise error(f"`{target}` cannot be loaded: {cause}", hint=cause.hint) from cause.__cause__
+            is_embedded = target.partition(":")[0] in self._library
+            (self._library.functions if is_embedded else self._functions)[target] = found
         return found
 
     def _load(self, target: str) -> Callable[..., Any]:
@@ -125,6 +127,9 @@ class _Library:
 
     def __init__(self, root: str, sources: dict[str, str]) -> None:
         self.root = root
+        self.sources = sources
+        #: Those of the embedded modules that were asked for, by target: equal for all bundles with this code.
+        self.functions: dict[str, Callable[..., Any]] = {}
         self._sources = {name.removesuffix(".__init__"): source for name, source in sources.items()}
         parents = {name.rpartition(".")[0] for name in self._sources}
         self._packages = {name.removesuffix(".__init__") for name in sources if name.endswith(".__init__")}
@@ -176,6 +181,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
     def __init__(self) -> None:
         self.libraries: dict[str, _Library] = {}
+        self.latest: _Library | None = None
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -219,10 +225,14 @@ _finder = _Finder()
 
 def _library(sources: dict[str, str]) -> _Library:
     """The library of these sources, made once per process."""
+    latest = _finder.latest
+    if latest is not None and latest.sources == sources:  # one variant after the other, with texts that are one object
+        return latest
     root = _ROOT + digest(sources)[:16]
     library = _finder.libraries.get(root)
     if library is None:
         library = _finder.libraries.setdefault(root, _Library(root, sources))
         if _finder not in sys.meta_path:
             sys.meta_path.append(_finder)
+    _finder.latest = library
     return library

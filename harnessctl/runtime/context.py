@@ -12,6 +12,7 @@ import jsonschema_rs
 import orjson
 
 from harnessctl.bundle.state import Prompt
+from harnessctl.bundle.validators import validator_of
 from harnessctl.errors import BundleError
 from harnessctl.records.comment import CommentInput
 from harnessctl.runtime.outside import clean_value, may_be_unclean
@@ -27,11 +28,13 @@ class ContextReader:
 
     def __init__(self, prompt: Prompt) -> None:
         properties: dict[str, Any] = prompt.inputs.get("properties", {})
+        #: What a world is asked for; everything, where the inputs are not named.
+        self._names = frozenset(properties) or None
         self._omitted: list[tuple[str, Any]] = [
             (name, schema.get("default") if isinstance(schema, dict) else None) for name, schema in properties.items()
         ]
         try:
-            self._validator = jsonschema_rs.validator_for(prompt.inputs, offline=True)
+            self._validator = validator_of(prompt.inputs)
         except (jsonschema_rs.ValidationError, ValueError) as error:
             raise BundleError(f"the prompt's inputs are not a JSON Schema: {error}") from error
 
@@ -43,7 +46,7 @@ class ContextReader:
         context: dict[str, Any] = {}
         if world is not None:
             try:
-                context.update(world.context(request))
+                context.update(world.context(request, self._names))
             except Exception as error:  # a world is given from above: whatever it raises is this request's fault alone
                 raise ContextError(f"context: the world failed: {type(error).__name__}: {error}") from error
         context.update(request.context)

@@ -30,6 +30,7 @@ from harnessctl.runtime.checks.command import command_call
 from harnessctl.runtime.checks.judge import Judge
 from harnessctl.runtime.checks.python import python_call
 from harnessctl.runtime.checks.waiting import describe
+from harnessctl.runtime.clock import Clock
 from harnessctl.runtime.code import Code
 from harnessctl.runtime.layout import Layout
 from harnessctl.runtime.scene import PASS, Scene, Verdict
@@ -65,7 +66,16 @@ class HookSet:
     `judge` runs judge checks; without one each of them is a HookError.
     """
 
-    def __init__(self, state: HarnessState, *, code: Code, surface: SurfaceView, judge: Judge | None = None) -> None:
+    def __init__(
+        self,
+        state: HarnessState,
+        *,
+        code: Code,
+        surface: SurfaceView,
+        judge: Judge | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._perf = (clock or Clock()).perf
         self._tools = {tool.name: tool for tool in state.tools}
         self._observers: set[asyncio.Task[None]] = set()
         self._by_event: dict[str, list[_Runner]] = {}
@@ -89,7 +99,7 @@ class HookSet:
         for hook in hooks:
             if verdict is not PASS and hook.observe is None:
                 continue
-            begun = time.perf_counter()
+            begun = self._perf()
             decision = HookDecision(
                 hook=hook.id, event=event, round=scene.round, decision="pass", took_s=0.0, tool=tool
             )
@@ -116,7 +126,7 @@ class HookSet:
                 if not scene.decisions or scene.decisions[-1] is not decision:
                     scene.decisions.append(decision)
                 verdict = _failed(hook, error, decision, verdict)
-            decision.took_s = time.perf_counter() - begun
+            decision.took_s = self._perf() - begun
         return verdict
 
     def cancel_observers(self) -> None:
@@ -138,28 +148,32 @@ class HookSet:
         scene = copy.copy(moment.scene)
         scene.calls, scene.skills, scene.retries = list(scene.calls), list(scene.skills), dict(scene.retries)
         seen = Moment(moment.event, scene, self._tools, deadline=time.monotonic() + hook.timeout_s)
-        task = asyncio.get_running_loop().create_task(_observed(hook, seen, decision))
+        task = asyncio.get_running_loop().create_task(_observed(hook, seen, decision, self._perf))
         self._observers.add(task)
         task.add_done_callback(self._observers.discard)
 
 
 def _compile(hook: Hook, setting: Setting, surface: SurfaceView) -> _Runner:
     """The hook, ready to run; one that cannot be made becomes a hook that fails each time with the cause."""
-    plain = Actor(Hook(id=hook.id, event=hook.event), None, setting, surface)
-    runner = _Runner(hook.id, hook.timeout_s, hook.on_error == "block", plain, Check(test=_always))
+    when: Condition | None = None
+    observe: Callable[[Moment], Awaitable[Any]] | None = None
+    actor: Actor | None = None
+    check, blocks_on_error = Check(test=_always), hook.on_error == "block"
     try:
-        runner.when = compile_when(hook.when, setting)
+        when = compile_when(hook.when, setting)
         if hook.observe is not None:
-            runner.observe = _observer(hook.observe, setting)
-            return runner
-        runner.actor = Actor(hook, hook.then or hook.otherwise, setting, surface)
-        if hook.check is not None:
-            runner.check = compile_check(hook.check, setting)
+            observe = _observer(hook.observe, setting)
+        else:
+            actor = Actor(hook, hook.then or hook.otherwise, setting, surface)
+            if hook.check is not None:
+                check = compile_check(hook.check, setting)
     except Exception as error:
         # A hook's parts are the project's: whatever is wrong with them disables this hook and no other.
-        runner.check = Check(test=_broken(error if isinstance(error, HookError) else HookError(describe(error))))
-        runner.blocks_on_error = runner.blocks_on_error and hook.observe is None
-    return runner
+        check = Check(test=_broken(error if isinstance(error, HookError) else HookError(describe(error))))
+        blocks_on_error = blocks_on_error and hook.observe is None
+    if actor is None:
+        actor = Actor(Hook(id=hook.id, event=hook.event), None, setting, surface)
+    return _Runner(hook.id, hook.timeout_s, blocks_on_error, actor, check, when, observe)
 
 
 def _broken(error: HookError) -> Test:
@@ -176,9 +190,9 @@ def _observer(raw: dict[str, Any], setting: Setting) -> Callable[[Moment], Await
     return python_call(spec.python, setting) if spec.python is not None else command_call(raw["command"], setting)
 
 
-async def _observed(hook: _Runner, moment: Moment, decision: HookDecision) -> None:
+async def _observed(hook: _Runner, moment: Moment, decision: HookDecision, perf: Callable[[], float]) -> None:
     """Run an observer; its failure goes into its decision, if the record is still open, and into the log."""
-    begun = time.perf_counter()
+    begun = perf()
     try:
         assert hook.observe is not None
         await hook.observe(moment)
@@ -186,7 +200,7 @@ async def _observed(hook: _Runner, moment: Moment, decision: HookDecision) -> No
         # An observer decides nothing, so that whatever goes wrong in it ends here.
         _failed(hook, error, decision, PASS)
         log.warning("%s", decision.error)
-    decision.took_s = time.perf_counter() - begun
+    decision.took_s = perf() - begun
 
 
 def _failed(hook: _Runner, error: Exception, decision: HookDecision, verdict: Verdict) -> Verdict:

@@ -71,6 +71,7 @@ class ModelCaller:
             stable=1 if run.system else 0,
             tool_choice=self._load_skill if insist and self._load_skill else "auto",
             reply_schema=self._reply_schema,
+            request_id=run.request.id,
         )
         try:
             while True:

@@ -15,6 +15,7 @@ from harnessctl.bundle.sandbox import compile_expression, compile_template, unde
 from harnessctl.bundle.state import Block, HarnessState
 from harnessctl.bundle.text import format_number
 from harnessctl.errors import HarnessctlError
+from harnessctl.runtime.newest import NewestFirst
 from harnessctl.runtime.surface import SurfaceView
 
 #: Names that are the same for every request of a bundle.
@@ -43,6 +44,8 @@ class PromptView:
         blocks = state.prompt.blocks
         self._system = self._parts([b for b in blocks if b.role == "system"], surface)
         self._user = self._parts([b for b in blocks if b.role == "user"], surface)
+        self._framing = state.prompt.framing
+        self._lead = surface.render(self._framing.lead) if self._framing is not None else ""
         self.digest = functools.lru_cache(maxsize=_DIGESTS_KEPT)(self._digest)
 
     def system(self, context: Mapping[str, Any], messages: list[dict[str, Any]]) -> str:
@@ -53,6 +56,15 @@ class PromptView:
 
     def user(self, context: Mapping[str, Any], messages: list[dict[str, Any]]) -> str:
         """The viewer's message: as the user blocks frame it, else the text (with names where there are several)."""
+        framing = self._framing
+        if framing is None:
+            return self._said(context, messages)
+        turned = {name: NewestFirst(context[name]) for name in framing.reverse if isinstance(context.get(name), list)}
+        said = self._said({**context, **turned}, NewestFirst(messages) if "messages" in framing.reverse else messages)
+        said = f"{self._lead}\n{said}" if self._lead else said
+        return f"<{framing.wrap}>\n{said}\n</{framing.wrap}>" if framing.wrap else said
+
+    def _said(self, context: Mapping[str, Any], messages: list[dict[str, Any]]) -> str:
         if self._user:
             return self._join(self._user, context, messages)
         if len(messages) == 1:

@@ -6,12 +6,14 @@ The runtime knows no model and no world by name; anything that fits these Protoc
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 import msgspec
 
+from harnessctl.bundle.state import Tool
 from harnessctl.records.comment import CommentInput
-from harnessctl.records.trajectory import Usage
+from harnessctl.records.trajectory import ToolStatus, Usage
 
 
 class Sampling(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -41,6 +43,7 @@ class ModelRequest(msgspec.Struct, kw_only=True):
     `messages[:stable]` and `tools`, so that their encoded form may be kept. `deadline` is on time.monotonic().
     `tool_choice` is `auto`, `none`, `required`, or the surface name of the one tool that must be called. It and
     `reply_schema` (a text reply must be JSON that fits it) are kept by models that decode under a grammar.
+    `request_id` is the id of the request that the call is made for.
     """
 
     messages: list[dict[str, Any]]
@@ -53,6 +56,7 @@ class ModelRequest(msgspec.Struct, kw_only=True):
     stable: int = 0
     tool_choice: str = "auto"
     reply_schema: dict[str, Any] | None = None
+    request_id: str = ""
 
 
 class ModelReply(msgspec.Struct, kw_only=True):
@@ -96,8 +100,9 @@ class World(Protocol):
 
     digest: str
 
-    def context(self, request: CommentInput) -> dict[str, Any]:
-        """The prompt inputs that the world can supply for this request (room, links, retrieved FAQ, ...)."""
+    def context(self, request: CommentInput, names: Collection[str] | None = None) -> dict[str, Any]:
+        """The prompt inputs that the world can supply for this request (room, links, retrieved FAQ, ...); of `names`
+        only, where they are given."""
         ...
 
     def connection(self) -> sqlite3.Connection:
@@ -136,3 +141,24 @@ class ToolContext(msgspec.Struct, kw_only=True):
     world: World | None
     limits: dict[str, int | float]
     deadline: float
+
+
+class InjectedFault(msgspec.Struct, kw_only=True, frozen=True):
+    """A fault that a simulator puts in the place of a tool's answer.
+
+    Without `change` the tool is not called, and the call comes to `status` with `error`. With it the tool is called, and
+    what it gave is altered; a call that fails by itself stays as it is.
+    """
+
+    kind: str
+    status: ToolStatus = "ok"
+    error: str | None = None
+    change: Callable[[Any], Any] | None = None
+
+
+class FaultSource(Protocol):
+    """Which calls of a simulation go wrong. Equal arguments give equal answers, whatever was asked before."""
+
+    def draw(self, request_id: str, tool: Tool, args: dict[str, Any], number: int) -> InjectedFault | None:
+        """The fault of the request's `number`-th call (from 0) of this tool with these arguments (canonical names)."""
+        ...

@@ -7,6 +7,7 @@ import re
 import jsonschema_rs
 
 from harnessctl.bundle.state import HarnessState
+from harnessctl.bundle.validators import validator_of
 from harnessctl.errors import BundleError
 from harnessctl.runtime.model_json import read_json
 
@@ -20,9 +21,7 @@ class ReplyForm:
         self._is_json = state.reply_format == "json"
         try:
             self._validator = (
-                jsonschema_rs.validator_for(state.reply_schema, offline=True)
-                if self._is_json and state.reply_schema is not None
-                else None
+                validator_of(state.reply_schema) if self._is_json and state.reply_schema is not None else None
             )
         except (jsonschema_rs.ValidationError, ValueError) as error:
             raise BundleError(f"the reply's schema is not a JSON Schema: {error}") from error

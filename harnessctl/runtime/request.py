@@ -25,6 +25,7 @@ class RequestRun:
     __slots__ = (
         "calls",
         "deadline",
+        "drawn",
         "head",
         "messages",
         "paths",
@@ -75,6 +76,8 @@ class RequestRun:
         self.pending: list[PendingCall] = []
         self.prompt_digest: str | None = None
         self.random: random.Random | None = None
+        #: How often each call (tool and arguments) was made, for the source of faults.
+        self.drawn: dict[tuple[str, bytes], int] = {}
         self.tool_context: ToolContext | None = None
         self.world: SandboxedWorld | None = None
 

@@ -20,12 +20,15 @@ import msgspec
 
 from harnessctl.errors import StorageError
 from harnessctl.manifests.specs.world import Faq
+from harnessctl.simulate.answers import Answers
 from harnessctl.simulate.faq import index_faq
 from harnessctl.simulate.tables import TableData
 
 #: Part of the name under which a built file is kept; raised when the layout of the file changes.
 LAYOUT = 1
 BUSY_TIMEOUT_S = 5.0
+#: Where an SQLite file counts its changes, a big-endian integer of four bytes.
+_CHANGES_AT = 24
 
 
 class Facts(msgspec.Struct, kw_only=True):
@@ -104,6 +107,7 @@ class Database:
         self.facts = facts
         self._folder = folder
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self.answers = Answers()
         self._count = 0
         self._lock = threading.Lock()
         self._fresh = self._snapshot()
@@ -131,6 +135,19 @@ class Database:
         except OSError as error:
             raise StorageError(f"cannot write {path}: {error.strerror}") from error
         return path
+
+    def is_fresh(self, private: Path) -> bool:
+        """Whether a private copy's file holds what it was made with."""
+        try:
+            file = os.open(private, os.O_RDONLY)
+        except OSError:
+            return False
+        try:
+            return os.pread(file, 4, _CHANGES_AT) == self._fresh[_CHANGES_AT : _CHANGES_AT + 4]
+        except OSError:
+            return False
+        finally:
+            os.close(file)
 
     def connect(self, private: Path) -> sqlite3.Connection:
         """A connection in autocommit mode whose rows are sqlite3.Row; any thread may close it."""
@@ -172,6 +189,18 @@ class Copy:
             found = self._local.connection = self._database.connect(self._path)
             self._connections.append(found)
         return found
+
+    def is_untouched(self) -> bool:
+        """Whether the copy is as it was made: nothing written, no transaction open, no temporary table on a connection.
+
+        SQLite counts the changes of a file in its header, so that no table need be read.
+        """
+        if not self._dispose.alive:
+            return False
+        for connection in self._connections:
+            if connection.in_transaction or connection.execute("SELECT 1 FROM temp.sqlite_master").fetchone():
+                return False
+        return self._database.is_fresh(self._path)
 
     def rest(self) -> None:
         """Close every connection and keep the file: what was written is there when a connection is next asked for."""

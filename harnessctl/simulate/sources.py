@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -198,6 +199,10 @@ def _cell_place(lines: list[str], line: int, column: int) -> tuple[int, int]:
     return place
 
 
+_ESCAPED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
 class _Twice(ValueError):
     """An object has one key twice."""
 
@@ -216,9 +221,22 @@ def _no_constant(name: str) -> Any:
 
 def _loads(text: str) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_pairs, parse_constant=_no_constant)
+        value = json.loads(text, object_pairs_hook=_pairs, parse_constant=_no_constant)
     except RecursionError:
         raise ValueError("values are nested too deeply") from None
+    if _ESCAPED.search(text):
+        _check_escaped(value)
+    return value
+
+
+def _check_escaped(value: Any) -> None:
+    """ValueError for characters that only an escape can write, and that are no text: U+0000 and half of a pair."""
+    written = json.dumps(value, ensure_ascii=False)
+    half = _SURROGATE.search(written)
+    if half is not None:
+        raise ValueError(f"half of a surrogate pair, U+{ord(half[0]):04X}")
+    if "\\u0000" in written.replace("\\\\", ""):
+        raise ValueError("a text holds U+0000")
 
 
 def _json_fault(shown: str, error: ValueError, line: int) -> Fault:

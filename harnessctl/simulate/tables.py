@@ -19,6 +19,7 @@ from harnessctl.errors import Faults
 from harnessctl.manifests.load import Document
 from harnessctl.manifests.specs.world import Table
 from harnessctl.manifests.violations import did_you_mean, shown
+from harnessctl.simulate.cells import has_money, how_to_clean, is_number, is_plain, is_sum
 from harnessctl.simulate.sources import Source, limited
 
 ColumnType = Literal["integer", "real", "text", "json"]
@@ -54,7 +55,7 @@ def make_table(name: str, spec: Table, source: Source, document: Document, fault
     Faults in cells point into the data file, faults in `key` and `types` into the manifest.
     """
     _name_map_key(spec, source)
-    if not _columns_exist(name, spec, source, document, faults):
+    if not _columns_differ(source, faults) or not _columns_exist(name, spec, source, document, faults):
         return None
     found = limited(source.path, faults)
     columns: list[tuple[str, ColumnType]] = []
@@ -64,15 +65,57 @@ def make_table(name: str, spec: Table, source: Source, document: Document, fault
         kind = spec.types.get(column) or (_written_type(cells) if source.written else _json_type(cells))
         columns.append((column, kind))
         convert = _written if source.written else _plain
+        refused: set[int] = set()
         for number, cell in enumerate(cells):
             try:
                 rows[number][index] = convert(cell, kind)
             except ValueError:
+                refused.add(number)
+                number_is_due = kind in ("integer", "real")
                 found.add(source.fault("table-type", f"`{column}` is not of type {kind}", number, index, got=shown(cell),
-                                       allowed=kind, hint=f"see `tables/{name}/types` in the manifest"))  # fmt: skip
+                                       allowed=kind, hint=(number_is_due and how_to_clean(cell, is_text=source.written))
+                                       or f"see `tables/{name}/types` in the manifest"))  # fmt: skip
+        if column not in spec.types:
+            _check_numbers(name, column, index, cells, source, found.add)
+        if column in spec.required:
+            _check_required(name, spec, column, index, refused, source, rows, found.add)
     table = TableData(name, columns, list(spec.key), spec.mutable, rows)
     _check_keys(table, source, found.add)
     return table if found.close() else None
+
+
+def _check_numbers(
+    name: str, column: str, index: int, cells: list[Any], source: Source, add: Callable[[Any], None]
+) -> None:
+    """A column without a declared type in which all cells are numbers, and some are not written as such.
+
+    It is one of numbers where half of its cells are plain, or where all are sums and some have a sign or a comma.
+    """
+    present = [(number, cell) for number, cell in enumerate(cells) if cell not in (None, "")]
+    odd = [(number, cell) for number, cell in present if not is_plain(cell)]
+    if not odd or not all(is_number(cell) for _, cell in present):
+        return
+    sums = all(is_sum(cell) for _, cell in present) and any(has_money(cell) or "," in cell for _, cell in odd)
+    if not sums and 2 * len(odd) > len(present):
+        return
+    for number, cell in odd:
+        what = "has a currency sign" if has_money(cell) else "is not written as one"
+        add(source.fault("table-type", f"`{column}` is a column of numbers, and this one {what}", number, index,
+                         got=shown(cell), allowed="a plain number",
+                         hint=f"{how_to_clean(cell, is_text=source.written)}; if it is text: `tables/{name}/types: {{{column}: text}}`"))  # fmt: skip
+
+
+def _check_required(
+    name: str, spec: Table, column: str, index: int, refused: set[int], source: Source, rows: list[list[Value]],
+    add: Callable[[Any], None],
+) -> None:  # fmt: skip
+    key = [source.columns.index(part) for part in spec.key]
+    for number, row in enumerate(rows):
+        if number in refused or (row[index] is not None and str(row[index]).strip()):
+            continue
+        which = ", ".join(f"{source.columns[at]} {source.rows[number][at]}" for at in key)
+        add(source.fault("table-missing", f"`{column}` is empty in the row of {which}", number, index, got="nothing",
+                         allowed="a value in every row", hint=f"fill it in, leave the row out, or remove `{column}` from `tables/{name}/required`"))  # fmt: skip
 
 
 def _name_map_key(spec: Table, source: Source) -> None:
@@ -88,9 +131,23 @@ def _name_map_key(spec: Table, source: Source) -> None:
             del row[at]
 
 
+def _columns_differ(source: Source, faults: Faults) -> bool:
+    """Whether no two columns have one name but for case, as keys of JSON objects may; a header was looked at before."""
+    seen: dict[str, str] = {}
+    for index, column in enumerate(source.columns):
+        other = seen.setdefault(column.lower(), column)
+        if other != column:
+            row = next((number for number, cells in enumerate(source.rows) if cells[index] is not None), 0)
+            faults.add(source.fault("table-header", "two columns have one name", row, index, got=column,
+                                    hint=f"the other is `{other}`; SQL knows no case"))  # fmt: skip
+            return False
+    return True
+
+
 def _columns_exist(name: str, spec: Table, source: Source, document: Document, faults: Faults) -> bool:
     good = True
     wanted = [(("key", i), column, False) for i, column in enumerate(spec.key)]
+    wanted += [(("required", i), column, False) for i, column in enumerate(spec.required)]
     for at, column, is_name in [*wanted, *((("types", c), c, True) for c in spec.types)]:
         if column not in source.columns:
             good = False

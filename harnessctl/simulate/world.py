@@ -8,10 +8,13 @@ when it is closed.
 from __future__ import annotations
 
 import hashlib
+import itertools
+import re
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -19,32 +22,42 @@ from typing import Any
 import msgspec
 import orjson
 
-from harnessctl.errors import Fault, Faults, FaultsError, UsageError
+from harnessctl.errors import Faults, UsageError
 from harnessctl.manifests.load import Document, load_yaml
 from harnessctl.manifests.locate import find_root, inside
 from harnessctl.manifests.schemas import convert
 from harnessctl.manifests.specs.world import World
 from harnessctl.manifests.violations import did_you_mean
 from harnessctl.records.comment import CommentInput
-from harnessctl.simulate.context import check_queries, parameters, plain_row, run_query
+from harnessctl.simulate.context import bounded, check_queries, parameters, plain_row, run_query
 from harnessctl.simulate.database import LAYOUT, Copy, Database, Facts, build, read_facts
 from harnessctl.simulate.faq import FaqSearch
 from harnessctl.simulate.sources import read_source
 from harnessctl.simulate.tables import TableData, make_table, table_digest_parts
 from harnessctl.storage import digest_bytes, read_bytes
 
+#: How no table's name may begin.
+RESERVED = "sqlite_"
+#: What a query may name of a request; a name within a text of the query does no harm.
+_PARAMETER = re.compile(r":([A-Za-z_]\w*)")
+
 
 class LiveWorld:
     """An open world: runtime.protocols.World. Safe to use from several threads, each with a connection of its own.
 
     `sandbox()` gives a world with the same content and nothing that was written here; it is made in under a millisecond.
+    `manifest` is the file that it was opened from, `root` the project's folder.
     """
 
-    def __init__(self, spec: World, database: Database) -> None:
+    def __init__(self, spec: World, database: Database, manifest: Path, root: Path) -> None:
         self.spec = spec
+        self.manifest = manifest
+        self.root = root
         self.digest = database.facts.digest
         self._database = database
         self._copy = Copy(database)
+        self._is_untouched = True
+        self._parameters = {name: _PARAMETER.findall(query.sql or "") for name, query in spec.context.items()}
         columns = database.facts.columns
         self._json = frozenset(name for table in columns.values() for name, kind in table if kind == "json")
         faq = spec.faq
@@ -62,17 +75,41 @@ class LiveWorld:
         return dict(self._database.facts.rows)
 
     @property
+    def columns(self) -> dict[str, list[str]]:
+        """The columns of each table, in order."""
+        return {table: [name for name, _ in columns] for table, columns in self._database.facts.columns.items()}
+
+    def read(self, sql: str, *, most: int | None = None) -> tuple[list[str], list[dict[str, Any]]]:
+        """The columns and the first `most` rows of a query without values to bind; it has been proven to read only.
+
+        sqlite3.Error when it cannot be run, or takes too long.
+        """
+        db = self.connection()
+        with bounded(db):
+            cursor = db.execute(sql)
+            names = [column[0] for column in cursor.description]
+            rows = [plain_row(names, row, self._json) for row in itertools.islice(cursor, most)]
+            cursor.close()
+        return names, rows
+
+    @property
     def size_bytes(self) -> int:
         """The size of the database file that all sandboxes share."""
         return self._database.path.stat().st_size
 
-    def context(self, request: CommentInput) -> dict[str, Any]:
-        """The inputs named under `context:`, for this request and as the mutable tables are now."""
-        db = self.connection()
+    def context(self, request: CommentInput, names: Collection[str] | None = None) -> dict[str, Any]:
+        """The inputs named under `context:` (of `names` only, where given), for this request and as the mutable tables
+        are now."""
+        db = self._copy.connection()
         values = parameters(request)
         out: dict[str, Any] = {}
         for name, query in self.spec.context.items():
-            if query.sql is not None:
+            if names is not None and name not in names:
+                continue
+            if query.sql is not None and self._is_untouched:
+                asked = (name, *[values[parameter] for parameter in self._parameters[name]])
+                out[name] = self._database.answers.get(asked, partial(run_query, db, query, values, self._json))
+            elif query.sql is not None:
                 out[name] = run_query(db, query, values, self._json)
             else:
                 where = {column: values[field] for column, field in query.where.items()}
@@ -81,6 +118,7 @@ class LiveWorld:
 
     def connection(self) -> sqlite3.Connection:
         """The calling thread's connection; its rows are sqlite3.Row. Only mutable tables can be written to."""
+        self._is_untouched = False  # from now on anybody may write
         return self._copy.connection()
 
     def search_faq(self, query: str, *, where: Mapping[str, Any], top_k: int) -> list[dict[str, Any]]:
@@ -90,13 +128,25 @@ class LiveWorld:
         """
         if self._search is None:
             raise UsageError(f"the world {self.name} has no FAQ", hint="name a table under `faq:` in its manifest")
-        found = self._search(self.connection(), query, where, top_k)
+        # Nobody can write to a table that is searched.
+        asked = ("faq", query, repr(sorted(where.items())), top_k)
+        return self._database.answers.get(asked, partial(self._found, self._search, query, where, top_k))
+
+    def _found(self, search: FaqSearch, query: str, where: Mapping[str, Any], top_k: int) -> list[dict[str, Any]]:
+        found = search(self._copy.connection(), query, where, top_k)
         rows = [(plain_row(self._faq_columns, row, self._json), score) for row, score in found]
         return [{k: v for k, v in row.items() if v is not None} | {"score": round(score, 2)} for row, score in rows]
 
     def sandbox(self) -> LiveWorld:
         """A private copy in the first state."""
-        return LiveWorld(self.spec, self._database)
+        return LiveWorld(self.spec, self._database, self.manifest, self.root)
+
+    def renew(self) -> None:
+        """Go back to the first state, as a new sandbox has it; costs next to nothing where nothing was written."""
+        if not self._copy.is_untouched():
+            self._copy.close()
+            self._copy = Copy(self._database)
+        self._is_untouched = True
 
     def rest(self) -> None:
         """Release connections until the next use; what was written stays. A world at rest takes only its file."""
@@ -148,7 +198,7 @@ def open_world(manifest: Path, *, cache: Path | None = None) -> LiveWorld:
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    world = LiveWorld(spec, Database(path, facts, folder))
+    world = LiveWorld(spec, Database(path, facts, folder), manifest, root)
     check_queries(world.connection(), spec, document, faults)
     if faults.errors:
         world.close()
@@ -176,6 +226,9 @@ def _data_files(spec: World, manifest: Path, root: Path, document: Document, fau
     for name, table in spec.tables.items():
         path = manifest.parent / table.file
         at = ("tables", name, "file")
+        if name.startswith(RESERVED):
+            faults.add(document.fault("world-table", f"SQLite keeps names that begin with `{RESERVED}` for itself", "tables",
+                                      name, key=True, got=name, allowed="another name"))  # fmt: skip
         if not inside(root.resolve(), path):
             faults.add(document.fault("source-outside", "a table's file lies outside the project", *at, got=table.file,
                                       hint="copy it beside the manifest"))  # fmt: skip
@@ -233,12 +286,3 @@ def _check_faq(spec: World, tables: list[TableData], document: Document, faults:
                 faults.add(document.fault("table-column", f"the table {faq.table} has no column `{column}`", "faq", *at,
                                           got=column, allowed=", ".join(table.names),
                                           hint=did_you_mean(column, table.names)))  # fmt: skip
-
-
-def check_world(manifest: Path) -> list[Fault]:
-    """Everything that is wrong with a world, for `validate`; opens it and closes it again."""
-    try:
-        open_world(manifest).close()
-    except FaultsError as error:
-        return error.faults
-    return []

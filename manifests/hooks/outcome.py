@@ -24,3 +24,6 @@ def note(names: Mapping[str, Any]) -> None:
             }
         )
     )
+
+
+note.inline = True

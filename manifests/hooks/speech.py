@@ -28,6 +28,9 @@ def same_language(names: Mapping[str, Any]) -> str:
     )
 
 
+same_language.inline = True
+
+
 def languages(text: str) -> set[Language]:
     """The languages that make up a good part of the text; none for numbers and signs alone."""
     chinese = len(_CHINESE.findall(text)) * WORDS_PER_CHARACTER

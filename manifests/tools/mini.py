@@ -20,10 +20,10 @@ async def get_product(ctx: ToolContext, link_id: int | None = None) -> dict[str,
     """Name, price, stock, a coupon and the first facts of a link; of the link on air when no number is given."""
     number = link_id if link_id is not None else (await stage.get_queue(ctx))["now"]
     item = shelf.link(ctx, number)
-    coupons = (await offers.list_coupons(ctx, number))["coupons"]
+    coupons = offers.claimable(ctx, item, most=1)
     found = {"link": number, "name": shelf.title(ctx, item), "price": item["price"], "stock": item["stock"]}
     facts = "; ".join(f"{name} {value}" for name, value in list(item["specs"].items())[:4])
-    return found | {"facts": facts, "coupon": coupons[0]["title"] if coupons else "none"}
+    return found | {"facts": facts, "coupon": offers.title(ctx, coupons[0]) if coupons else "none"}
 
 
 async def search_faq(query: str, ctx: ToolContext) -> str:

@@ -17,20 +17,13 @@ FREIGHT = 8
 
 async def list_coupons(ctx: ToolContext, link_id: int | None = None) -> dict[str, Any]:
     """Coupons that can still be claimed in the room and, for a link, apply to its category."""
-    found = shelf.rows(
-        ctx,
-        "SELECT * FROM coupons WHERE (room_id IS NULL OR room_id = ?) AND remaining > 0 AND valid_until >= ? "
-        "ORDER BY threshold, coupon_id",
-        shelf.room(ctx)["room_id"],
-        shelf.clock(ctx),
-    )
     item = shelf.link(ctx, link_id) if link_id is not None else None
-    chinese = shelf.room(ctx)["language"] == "zh"
+    found = claimable(ctx, item)
     return {
         "coupons": [
             {
                 "coupon_id": row["coupon_id"],
-                "title": row["title_zh"] if chinese else row["title"],
+                "title": title(ctx, row),
                 "kind": row["kind"],
                 "value": row["value"],
                 "threshold": row["threshold"],
@@ -38,9 +31,31 @@ async def list_coupons(ctx: ToolContext, link_id: int | None = None) -> dict[str
                 "valid_until": row["valid_until"][:16].replace("T", " "),
             }
             for row in found
-            if item is None or row["category"] in (None, item["category"])
         ]
     }
+
+
+def claimable(ctx: ToolContext, item: dict[str, Any] | None, *, most: int = -1) -> list[dict[str, Any]]:
+    """The first `most` coupons that can still be claimed in the room and apply to a product; the one that asks least
+    comes first."""
+    room = shelf.room(ctx)["room_id"]
+    category = item["category"] if item is not None else None
+    return shelf.rows(
+        ctx,
+        "SELECT * FROM coupons WHERE (room_id IS NULL OR room_id = ?) AND remaining > 0 "
+        "AND valid_until >= (SELECT clock FROM live_state WHERE room_id = ?) "
+        "AND (? IS NULL OR category IS NULL OR category = ?) ORDER BY threshold, coupon_id LIMIT ?",
+        room,
+        room,
+        category,
+        category,
+        most,
+    )
+
+
+def title(ctx: ToolContext, coupon: dict[str, Any]) -> str:
+    """The coupon's name in the room's language."""
+    return coupon["title_zh"] if shelf.room(ctx)["language"] == "zh" else coupon["title"]
 
 
 async def issue_coupon(coupon_id: str, ctx: ToolContext) -> dict[str, Any]:

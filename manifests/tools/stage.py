@@ -11,10 +11,12 @@ from harnessctl.runtime.protocols import ToolContext
 
 
 async def get_queue(ctx: ToolContext) -> dict[str, Any]:
-    """The link on air and those that wait, in order."""
+    """The link on air, as the request or else the table has it, and those that wait, in order."""
     room = shelf.room(ctx)["room_id"]
-    now = shelf.rows(ctx, "SELECT current_link_id FROM live_state WHERE room_id = ?", room)[0]["current_link_id"]
-    return {"now": now, "waiting": _waiting(ctx, room)}
+    now = ctx.context.get("current_link_id")
+    if now is None:
+        now = shelf.rows(ctx, "SELECT current_link_id FROM live_state WHERE room_id = ?", room)[0]["current_link_id"]
+    return {"now": now, "waiting": [number for number in _waiting(ctx, room) if number != now]}
 
 
 async def queue_link(link_id: int, place: str, ctx: ToolContext) -> dict[str, Any]:

@@ -156,7 +156,7 @@ def test_schema_lists_kinds_and_prints_each(harnessctl, tmp_path):
     assert harnessctl("schema", "Tolls").code == 2
 
 
-@pytest.mark.parametrize("kind", ["skill", "hook", "tool", "recipe"])
+@pytest.mark.parametrize("kind", ["skill", "hook", "tool", "recipe", "operator"])
 def test_what_new_writes_is_valid(harnessctl, shop, kind):
     name = "fetch_it" if kind == "tool" else "fetch-it"
     made = harnessctl("new", kind, name, cwd=shop)

@@ -177,6 +177,7 @@ def test_a_cycle_is_found_when_and_only_when_there_is_one(edges: dict[str, list[
 SOURCES = [
     *Path(__file__).parents[2].glob("harnessctl/manifests/*.py"),
     *Path(__file__).parents[2].glob("harnessctl/compile/*.py"),
+    *Path(__file__).parents[2].glob("harnessctl/augment/*.py"),
 ]
 
 

@@ -8,6 +8,7 @@ from harnessctl.bundle.state import (
     Action,
     Block,
     ExampleMessage,
+    Framing,
     HarnessState,
     Hook,
     Limit,
@@ -129,7 +130,11 @@ def make_state(names: Mapping[str, str] | None = None) -> HarnessState:
         skills=[skill(name) for name in SKILLS],
         tools=[tool(name) for name in TOOLS],
         hooks=hooks,
-        prompt=Prompt(inputs={"type": "object", "properties": {"room": {"type": "string"}}}, blocks=blocks),
+        prompt=Prompt(
+            inputs={"type": "object", "properties": {"room": {"type": "string"}}},
+            blocks=blocks,
+            framing=Framing(lead=["Heard by ", Ref("tool", n("get_product")), ":"]),
+        ),
         limits={
             "max_rounds": Limit(value=4, range=[2, 6]),
             "reply_max_chars": Limit(value=80, range=[50, 120], unit="codepoints"),
@@ -143,5 +148,9 @@ def make_state(names: Mapping[str, str] | None = None) -> HarnessState:
             "shop.hooks": "def check(scene):\n    return True\n",
         },
         files={"hooks/a.sh": "exit 0\n"},
-        surface=Surface(tools={n("move_link"): "shift_link"}, parameters={n("get_product"): {"get_product_id": "pid"}}),
+        surface=Surface(
+            tools={n("move_link"): "shift_link"},
+            parameters={n("get_product"): {"get_product_id": "pid"}},
+            parameter_order={n("get_product"): ["get_product_id"]},
+        ),
     )

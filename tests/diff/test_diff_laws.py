@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harnessctl.bundle import state as state_module
 from harnessctl.bundle.files import make_bundle, state_digest
-from harnessctl.bundle.state import Block, HarnessState, Hook, Limit, Part, Rule, Skill, Tool
+from harnessctl.bundle.state import Block, Framing, HarnessState, Hook, Limit, Part, Rule, Skill, Tool
 from harnessctl.bundle.text import Text
 from harnessctl.compile.diff import diff_bundles, diff_states, render_changes
 from harnessctl.compile.shown import TEXT_FIELDS
@@ -229,6 +229,23 @@ def _(state, n):
     return {("prompt.inputs", "prompt/inputs/properties/faq")}
 
 
+@edit("prompt:framing")
+def _(state, n):
+    framing = state.prompt.framing
+    framing.reverse, framing.wrap, framing.lead = ["messages"], "said", reworded(framing.lead)
+    return {("prompt.framing", f"prompt/framing/{field}") for field in ("reverse", "wrap", "lead")}
+
+
+@edit("surface")
+def _(state, n):
+    state.surface.parameter_order["send_coupon"] = ["a", "b"]
+    state.surface.skills["after-sales"] = "care"
+    return {
+        ("surface.changed", "surface/parameter_order/send_coupon"),
+        ("surface.changed", "surface/skills/after-sales"),
+    }
+
+
 @edit("limits")
 def _(state, n):
     state.limits["max_rounds"] = Limit(value=5, range=[2, 8])
@@ -311,6 +328,20 @@ def test_a_diff_with_itself_is_empty(edits) -> None:
     bundle = make_bundle(state, name="live", version="1.0.0")
     assert diff_bundles(bundle, bundle) == []
     assert render_changes([]) == ""
+
+
+def test_framing_that_comes_and_goes_is_shown_whole() -> None:
+    old, new = make_state(), make_state()
+    assert old.prompt.framing is not None
+    new.prompt.framing = None
+    (gone,) = diff_states(old, new)
+    assert (gone.kind, gone.at, gone.after) == ("prompt.framing", "prompt/framing", None)
+    assert gone.before == {"lead": "Heard by `get_product`:"}
+    (come,) = diff_states(new, old)
+    assert come.before is None
+    old.prompt.framing = Framing()
+    (bare,) = diff_states(old, new)
+    assert (bare.before, bare.after) == ({}, None)
 
 
 def test_every_text_of_the_state_is_shown_as_text() -> None:

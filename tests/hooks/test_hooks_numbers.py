@@ -5,7 +5,7 @@ from hook_scenes import SKILLS, call, decide, scene
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harnessctl.runtime.checks.numbers import canonical, chinese_value, known_numbers, numbers_in
+from harnessctl.numerals import canonical, chinese_value, known_numbers, numbers_in
 from harnessctl.runtime.scene import SessionState
 
 

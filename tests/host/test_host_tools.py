@@ -6,6 +6,7 @@ import asyncio
 import time
 
 import jsonschema_rs
+import msgspec
 import pytest
 from host_agent import bundle, comment, world
 
@@ -27,8 +28,11 @@ class Desk:
         self.tools = ToolSet(self.state, code=code, surface=SurfaceView(self.state), env={})
         assert self.tools.warnings == []
 
-    def call(self, name, viewer="mira_k", room="spring-table", text="hi", **args):
-        context = self.prompt.read(comment(text, viewer=viewer, room=room), self.world)
+    def call(self, name, viewer="mira_k", room="spring-table", text="hi", on_air=None, **args):
+        asked = comment(text, viewer=viewer, room=room)
+        if on_air is not None:
+            asked = msgspec.structs.replace(asked, context={"current_link_id": on_air})
+        context = self.prompt.read(asked, self.world)
         tool = next(tool for tool in self.state.tools if tool.name == name)
         wrong = self.tools.check_arguments(name, args)
         assert wrong is None, wrong
@@ -244,6 +248,11 @@ def test_bundles(desk):
     assert (found["link_ids"], found["full_price"], found["bundle_price"], found["saves"]) == ([1, 12], 338, 309, 29)
     assert len(desk.ok("list_bundles")["bundles"]) == 3
     assert desk.ok("list_bundles", link_id=5) == {"bundles": []}
+
+
+def test_the_link_on_air_is_that_of_the_request(desk):
+    assert desk.ok("get_queue", on_air=4) == {"now": 4, "waiting": [2, 3, 5, 6, 7, 8, 9]}
+    assert desk.refused("queue_link", link_id=4, place="next", on_air=4) == "link 4 is on air now"
 
 
 def test_the_queue_is_kept(desk):

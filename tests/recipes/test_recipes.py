@@ -13,9 +13,8 @@ RECIPES = sorted(p for p in (template_root("live-stream") / "recipes").glob("*/*
 def test_every_shipped_recipe_composes_and_says_how_to_run_it(path: Path):
     head = path.read_text().splitlines()[:4]
     assert head[0] == "# @package _global_"
-    assert any(
-        f"harnessctl {path.parent.name}" in line or f"harnessctl train {path.parent.name}" in line for line in head
-    )
+    job = path.parent.name.replace("-", " ")
+    assert any(f"harnessctl {job}" in line or f"harnessctl train {job}" in line for line in head)
     assert recipes.compose(None, path.parent.name, [f"recipe={path.stem}"])
 
 

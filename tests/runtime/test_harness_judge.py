@@ -150,7 +150,7 @@ def test_a_judge_reads_the_runs_world_only_where_it_names_it() -> None:
     class World:
         digest = "0" * 64
 
-        def context(self, request: object) -> dict[str, Any]:
+        def context(self, request: object, names: object = None) -> dict[str, Any]:
             return {"text": " from the world"}
 
     def system(world: str | None) -> str:

@@ -30,7 +30,7 @@ class Stock:
         self.rests = 0
         self.fails = False
 
-    def context(self, request: object) -> dict[str, Any]:
+    def context(self, request: object, names: object = None) -> dict[str, Any]:
         return {"stock": self.stock}
 
     def sandbox(self) -> Stock:

@@ -96,7 +96,7 @@ class Shelf:
 
     digest = "d" * 64
 
-    def context(self, request: CommentInput) -> dict[str, Any]:
+    def context(self, request: CommentInput, names: object = None) -> dict[str, Any]:
         return {"room": {"title": {"r1": "Summer"}[request.room or ""]}, "tone": "dry"}
 
 

@@ -14,7 +14,7 @@ class FakeWorld:
     def __init__(self) -> None:
         self.asked: list[Any] = []
 
-    def context(self, request: Any) -> dict[str, Any]:
+    def context(self, request: Any, names: object = None) -> dict[str, Any]:
         return {}
 
     def connection(self) -> sqlite3.Connection:

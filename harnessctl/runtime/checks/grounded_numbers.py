@@ -1,6 +1,6 @@
 """grounded_numbers: every number that the target says stands in a tool result, the context or the viewer's message.
 
-What counts as a number, and when two are equal, is in `numbers`. Numbers are compared exactly: a sum, a difference or a
+What counts as a number, and when two are equal, is in `harnessctl.numerals`. Numbers are compared exactly: a sum, a difference or a
 rounded value has no source; a python check can do the arithmetic. `results` are those of calls that succeeded, of the
 session's kept turns too, and the result under way at post_tool. `skills` are the texts of the skills loaded. What is
 looked at is never its own source.
@@ -8,14 +8,14 @@ looked at is never its own source.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from harnessctl.bundle.state import Skill
 from harnessctl.bundle.text import Text, render_text
 from harnessctl.manifests.specs.hooks import GroundedNumbersCheck
+from harnessctl.numerals import Number, known_numbers, numbers_in
 from harnessctl.runtime.checks.check import PASSED, Check, Moment, Outcome, Setting, read_spec, text_of
-from harnessctl.runtime.checks.numbers import Number, known_numbers, numbers_in
 from harnessctl.runtime.names import finished_calls
 
 MAX_NAMED = 5
@@ -56,15 +56,15 @@ def _results(moment: Moment) -> Iterator[str]:
             yield from known_numbers(call.result)
 
 
-def _result_under_way(moment: Moment) -> Iterator[str]:
+def _result_under_way(moment: Moment) -> Iterable[str]:
     return known_numbers(moment.scene.result)
 
 
-def _context(moment: Moment) -> Iterator[str]:
+def _context(moment: Moment) -> Iterable[str]:
     return known_numbers(moment.scene.context)
 
 
-def _message(moment: Moment) -> Iterator[str]:
+def _message(moment: Moment) -> Iterable[str]:
     return known_numbers(moment.scene.message)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import jsonschema_rs
 import orjson
 
+from harnessctl.bundle.validators import validator_of
 from harnessctl.errors import HookError
 from harnessctl.manifests.specs.hooks import JsonSchemaCheck
 from harnessctl.runtime.checks.check import PASSED, Check, Moment, Outcome, Setting, read_spec, value_of
@@ -20,7 +21,7 @@ def compile_json_schema(raw: Any, setting: Setting) -> Check:
     target = setting.target(spec.target)
     read = value_of(target)
     try:
-        validator = jsonschema_rs.validator_for(spec.schema, offline=True)
+        validator = validator_of(spec.schema)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
         raise HookError(f"json_schema: not a schema: {str(error).splitlines()[0]}") from error
 

@@ -10,6 +10,7 @@ import msgspec
 import orjson
 
 from harnessctl.bundle.state import Tool
+from harnessctl.bundle.validators import validator_of
 from harnessctl.errors import ToolError
 from harnessctl.records.trajectory import ToolStatus
 
@@ -63,7 +64,7 @@ def shorten(text: str, limit: int = MAX_ERROR_CHARS) -> str:
 def compiled(schema: dict[str, Any], what: str) -> jsonschema_rs.Validator:
     """A validator that fetches nothing. ToolError, beginning with `what`, when `schema` is not a JSON Schema."""
     try:
-        return jsonschema_rs.validator_for(schema, offline=True)
+        return validator_of(schema)
     except (ValueError, jsonschema_rs.ReferencingError) as error:
         raise ToolError(f"{what}: not a JSON Schema: {shorten(str(error))}") from error
 

@@ -58,20 +58,11 @@ class PythonCall:
 
     def missing_arguments(self, parameters: dict[str, Any]) -> str:
         """Why the function cannot take what the tool's `parameters` let a model send, or nothing."""
+        sent, required = tuple(parameters.get("properties", ())), tuple(parameters.get("required", ()))
         try:
-            signature = inspect.signature(self._function)
-        except (TypeError, ValueError):
+            return _missing(self._function, sent, required)
+        except TypeError:  # a callable that cannot be hashed
             return ""
-        taken = signature.parameters.values()
-        names = {p.name for p in taken if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
-        sent, required = {*parameters.get("properties", {})}, {*parameters.get("required", [])}
-        open_ended = any(p.kind is p.VAR_KEYWORD for p in taken)
-        unknown = set() if open_ended else sent - names
-        wanted = {p.name for p in taken if p.name in names and p.default is p.empty} - required - {"ctx"}
-        return "; ".join(
-            [f"the function takes no argument `{name}`" for name in sorted(unknown)]
-            + [f"the function needs `{name}`, which the parameters do not require" for name in sorted(wanted)]
-        )
 
 
 def not_begun(error: BaseException) -> bool:
@@ -86,8 +77,30 @@ def describe(error: BaseException) -> str:
     return f"the tool failed: {type(error).__name__}{f': {text}' if text else ''}{place(error)}"
 
 
+@functools.lru_cache(maxsize=1024)
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    """Reading a signature costs more than a call; bundles with equal code share their functions."""
+    return inspect.signature(function)
+
+
+@functools.lru_cache(maxsize=1024)
+def _missing(function: Callable[..., Any], properties: tuple[str, ...], required: tuple[str, ...]) -> str:
+    try:
+        taken = _signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return ""
+    names = {p.name for p in taken if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    open_ended = any(p.kind is p.VAR_KEYWORD for p in taken)
+    unknown = set() if open_ended else {*properties} - names
+    wanted = {p.name for p in taken if p.name in names and p.default is p.empty} - {*required} - {"ctx"}
+    return "; ".join(
+        [f"the function takes no argument `{name}`" for name in sorted(unknown)]
+        + [f"the function needs `{name}`, which the parameters do not require" for name in sorted(wanted)]
+    )
+
+
 def _takes_context(function: Callable[..., Any]) -> bool:
     try:
-        return "ctx" in inspect.signature(function).parameters
+        return "ctx" in _signature(function).parameters
     except (TypeError, ValueError):  # a function written in C may have no signature
         return False

@@ -7,6 +7,7 @@ thread of `limit` and neither the event loop nor the end of the process waits fo
 from __future__ import annotations
 
 import contextvars
+import functools
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -24,8 +25,12 @@ class Threads:
     def __init__(self, limit: int = 32) -> None:
         self._limit = limit
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._idle = threading.Semaphore(0)
         self._started = 0
+
+    @functools.cached_property
+    def _idle(self) -> threading.Semaphore:
+        # Made with the first call: most tools of most agents never need a thread.
+        return threading.Semaphore(0)
 
     def submit(self, call: Callable[[], Any]) -> Future[Any]:
         """Run `call` in a thread, with the caller's context variables; it waits where all threads are taken.

@@ -230,7 +230,9 @@ class ToolSet:
     def _setup_faults(self) -> list[tuple[str, str]]:
         found: list[tuple[str, str]] = []
         for name, spec in self._specs.items():
-            headers = spec.get("http", {}).get("headers", {})
+            headers = spec.get("http", {}).get("headers")
+            if not headers:
+                continue
             if missing := self._environment.missing(headers):
                 found.append((f"tool `{name}`: not set in the environment: {', '.join(missing)}", ""))
             elif header := self._environment.broken_header(headers):

@@ -18,12 +18,15 @@ languages, 1.299,00, spaces within a number, exponents, Roman numerals, åŠ, 3ä¸
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+#: Texts of up to so many characters are read once, as long as they are among the last.
+_SHORT = 200
 #: Longer runs of digits (order numbers) are compared as they are: nobody scales them.
 _MAX_SCALED_DIGITS = 24
 
@@ -56,33 +59,48 @@ class Number(NamedTuple):
         return float(self.ways[0][0])
 
 
-def numbers_in(text: str, *, generous: bool = False) -> Iterator[Number]:
+def numbers_in(text: str, *, generous: bool = False) -> tuple[Number, ...]:
     """The numbers that `text` says, those in digits first; `generous` for sources."""
+    return _read_short(text, generous) if len(text) <= _SHORT else _read(text, generous)
+
+
+def _read(text: str, generous: bool) -> tuple[Number, ...]:
     if text.isascii():
-        yield from _arabic(text)
-    else:
-        text = _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), unicodedata.normalize("NFKC", text))
-        yield from _arabic(text)
-        yield from _chinese(text, generous)
+        return tuple(_arabic(text))
+    text = _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), unicodedata.normalize("NFKC", text))
+    return (*_arabic(text), *_chinese(text, generous))
 
 
-def known_numbers(value: Any) -> Iterator[str]:
+#: Names, units and sentences come again and again, in what a tool says, in what is said of it and in what is scored.
+_read_short = functools.lru_cache(maxsize=8192)(_read)
+
+
+def known_numbers(value: Any) -> list[str]:
     """Every number that a source says, in every way to understand it: a text, or JSON with its keys."""
+    found: list[str] = []
+    _know(value, found)
+    return found
+
+
+def _know(value: Any, found: list[str]) -> None:
+    # A list handed down, as generators within generators take most of the time for results of many small values.
     if isinstance(value, str):
         for number in numbers_in(value, generous=True):
             for way in number.ways:
-                yield from way
+                found += way
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from known_numbers(key)
-            yield from known_numbers(item)
+            _know(key, found)
+            _know(item, found)
     elif isinstance(value, list):
         for item in value:
-            yield from known_numbers(item)
+            _know(item, found)
+    elif type(value) is int and value.bit_length() <= 64:
+        found.append(str(abs(value)))
     elif isinstance(value, int | float | Decimal) and not isinstance(value, bool):
         exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
         if exact.is_finite():
-            yield canonical(format(abs(exact), "f"))
+            found.append(canonical(format(abs(exact), "f")))
 
 
 def canonical(digits: str) -> str:

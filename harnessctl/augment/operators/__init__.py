@@ -1,0 +1,1 @@
+"""Operators, one a file: each module has an `OPERATOR`, and is found without a list."""

@@ -1,0 +1,268 @@
+"""The work behind `harnessctl eval`: suites and keys, config, folder, progress, table."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harnessctl import recipes
+from harnessctl.bundle.files import Bundle
+from harnessctl.cli import output
+from harnessctl.cli.process import ended_by_signals, stdout_kept_for_data, undisturbed
+from harnessctl.cli.progress import Progress
+from harnessctl.cli.project import judge_source, open_bundle, project_root
+from harnessctl.errors import StorageError, UsageError
+from harnessctl.evaluate.config import EvalConfig
+from harnessctl.evaluate.evaluation import REPORT, Evaluated, check, counts_of, evaluate, size_of, write_report
+from harnessctl.evaluate.files import path_of, read_records
+from harnessctl.evaluate.job import Job, judges_for
+from harnessctl.evaluate.outcome import Outcome
+from harnessctl.evaluate.report import COLUMNS, Report, cells, percent
+from harnessctl.evaluate.rescoring import rescore
+from harnessctl.evaluate.setting import Setting
+from harnessctl.evaluate.suites import suite_named
+from harnessctl.records.run import Run
+from harnessctl.runs import RunFolder, git_commit, package_versions, utc_now
+
+RECORDS = "scores.jsonl"
+#: Without a terminal, progress has a line at most so often.
+QUIET_S = 2.0
+#: Keys that change nothing of what an item comes to, and so may differ when a run is resumed.
+FREE_KEYS = frozenset({"workers"})
+
+
+class Rescored(msgspec.Struct, kw_only=True):
+    """What scoring a run again came to."""
+
+    run: str
+    items: int
+    changed: int
+    report: Report
+
+
+@dataclass(frozen=True)
+class EvalCommand:
+    """One suite and its keys."""
+
+    overrides: list[str]
+    target: str | None
+    run_dir: Path | None
+    resume: Path | None
+    project: Path | None
+    json: bool
+
+    @classmethod
+    def of(cls, arguments: Sequence[str], *, is_sweep: bool = False, **options: Any) -> list[EvalCommand]:
+        """A command for each suite, and each combination of a sweep. An argument without `=` is a suite, or a bundle file."""
+        named = [a for a in arguments if "=" not in a]
+        keys = [a for a in arguments if "=" in a]
+        files = [name for name in named if Path(name).is_file()]
+        chosen = [suite_named(name).name for name in named if name not in files]
+        if len(files) > 1:
+            raise UsageError(
+                f"one bundle at a time; got {', '.join(files)}", hint="the other arguments are suites or KEY=VALUE"
+            )
+        resume, run_dir = options["resume"], options["run_dir"]
+        if resume is not None and run_dir is not None:
+            raise UsageError("a run that is resumed has its folder; leave --run-dir out")
+        if not chosen and resume is None and not any(key.startswith(("suite=", "recipe=")) for key in keys):
+            raise UsageError("which suite?", hint="for example `harnessctl eval live-qa`")
+        sweeps = recipes.expand(keys) if is_sweep else [keys]
+        target = files[0] if files else None
+        suites: list[str | None] = [*chosen] or [None]
+        found: list[EvalCommand] = [
+            cls(overrides=_with_suite(suite, overrides, options["project"]), target=target, **options)
+            for suite in suites
+            for overrides in sweeps
+        ]
+        if len(found) > 1 and (resume is not None or run_dir is not None):
+            raise UsageError("several runs make a folder each; leave --resume and --run-dir out")
+        return found
+
+    def config(self) -> tuple[dict[str, Any], EvalConfig]:
+        """The resolved recipe, plain and typed; that of the run to resume where no keys are given."""
+        plain: dict[str, Any]
+        if self.resume is not None and not self.overrides:
+            path = self.resume / "config.yaml"
+            plain = recipes.from_yaml(RunFolder.open(self.resume).config_yaml(), source=str(path))
+        else:
+            plain = recipes.compose(_root(self.project), "eval", self.overrides)
+        return plain, recipes.typed(plain, EvalConfig, job="eval")
+
+    def config_yaml(self) -> str:
+        """The resolved recipe as YAML."""
+        return recipes.to_yaml(self.config()[0])
+
+    def run(self) -> Evaluated:
+        """Carry out every item. HarnessctlError when that cannot be begun, or a record cannot be written."""
+        plain, config = self.config()
+        before: dict[str, Any] = {} if self.resume is None else RunFolder.open(self.resume).record.extra
+        project = Path(before["project"]) if self.project is None and "project" in before else self.project
+        bundle, root = open_bundle(self.target or before.get("target"), project, harness=config.harness)
+        if root is None:
+            raise UsageError(
+                "scenarios are drawn from a world of a project, and there is no project here", hint="give --project DIR"
+            )
+        job = Job(root, bundle, config, judges_for(bundle, judge_source(bundle, root)))
+        check(job)
+        with job.setting() as setting, ended_by_signals():
+            _tell_user(setting, size_of(job))
+            folder = self._folder(job, setting, plain)
+            with folder.held(RECORDS):
+                done = self._carry_out(job, folder, setting)
+        if not self.json and done.report is not None:
+            show(done.report)
+            output.data(str(folder.path / REPORT))
+        return done
+
+    def _carry_out(self, job: Job, folder: RunFolder, setting: Setting) -> Evaluated:
+        before = sum(1 for _ in read_records(folder.path, "scores"))
+        if self.resume is not None:
+            output.talk(f"resuming {folder.path}: {before} of {size_of(job)} items are done")
+            folder.record = msgspec.structs.replace(folder.record, status="running", finished=None)
+            folder.save()
+        progress = Progress(job.config.suite, total=size_of(job), done=before, quiet_s=QUIET_S)
+
+        def on_done(outcome: Outcome) -> None:
+            with suppress(OSError):  # nobody may be reading our talk any more; the work goes on
+                progress.advance(f"{outcome.id}: {outcome.stop}, AVG {percent(outcome.average)}")
+
+        report: Report | None = None
+        try:
+            with progress, stdout_kept_for_data():
+                report = evaluate(job, folder, setting, on_done=on_done)
+            status = "done"
+        except KeyboardInterrupt:
+            status = "interrupted"
+            with suppress(OSError):
+                output.talk(f"interrupted; go on with `harnessctl eval --resume {folder.path}`")
+        except BaseException:
+            # What went wrong is for the person to read, also where a full disk does not take it into the record.
+            with undisturbed(), suppress(StorageError):
+                folder.finish("failed")
+            raise
+        with undisturbed():
+            if report is not None:
+                folder.record.counts.clear()
+                folder.record.counts.update(counts_of(report))
+            folder.finish(status)
+        return Evaluated(run=str(folder.path), status=status, counts=folder.record.counts, report=report)
+
+    def _folder(self, job: Job, setting: Setting, plain: dict[str, Any]) -> RunFolder:
+        """A new run's folder, or the one to resume, which must be of the same bundle, world and config."""
+        if self.resume is not None:
+            folder = RunFolder.open(self.resume)
+            _check_same(folder, job.bundle, setting.world.digest, plain)
+            return folder
+        config = job.config
+        model = {"oracle": "" if config.flaw is None else f":{config.flaw}", "scripted": ""}
+        extra = {
+            "suite": config.suite,
+            "project": str(job.root),
+            "target": None if self.target is None else str(Path(self.target).resolve()),
+            "writes": setting.writes,
+            "loader": setting.loader,
+        }
+        record = Run(
+            job="eval",
+            name=f"{config.suite}-{job.bundle.name}",
+            started=utc_now(),
+            config="",
+            bundle=job.bundle.digest,
+            harness=f"{job.bundle.name}-{job.bundle.version}",
+            world=setting.world.digest,
+            policy=config.policy + model.get(config.policy, f":{config.model.name}"),
+            seeds={"eval": config.seed},
+            versions=package_versions(),
+            commit=git_commit(job.root),
+            argv=sys.argv[1:],
+            outputs={
+                "trajectories": "trajectories.jsonl",
+                "scores": RECORDS,
+                "scenarios": "scenarios.jsonl",
+                "report": REPORT,
+            },
+            extra={key: value for key, value in extra.items() if value is not None},
+        )
+        return RunFolder.create(job.root, record, recipes.to_yaml(plain), folder=self.run_dir)
+
+
+def _tell_user(setting: Setting, n: int) -> None:
+    """Say whose words viewers use where those may be a model's."""
+    if setting.voice is None:
+        return
+    for number in range(n):
+        setting.scenario(number)
+    said, script = setting.voice.said, setting.voice.script
+    output.talk(f"viewers: {said} messages in a model's words, {script} as the script has them")
+    if script:
+        output.talk(f"    hint: `harnessctl world sample user=llm n={n} seed={setting.config.seed}` asks for them")
+
+
+def rescore_run(run: Path) -> Rescored:
+    """Score a run's records again and write its report anew."""
+    folder = RunFolder.open(run)
+    config = recipes.typed(
+        recipes.from_yaml(folder.config_yaml(), source=str(folder.path / "config.yaml")), EvalConfig, job="eval"
+    )
+    with folder.held(RECORDS):
+        changed = rescore(
+            folder.path,
+            writes=folder.record.extra.get("writes", []),
+            loader=folder.record.extra.get("loader", "load_skill"),
+        )
+    report = write_report(folder, config)
+    output.talk(f"{output.plural(changed, 'score')} changed: {path_of(folder.path, 'scores')}")
+    return Rescored(run=str(folder.path), items=report.total.items, changed=changed, report=report)
+
+
+def show(report: Report) -> None:
+    """The table of a report."""
+    rows = [cells(name, row) for name, row in (*report.intents.items(), ("total", report.total))]
+    output.table(
+        ("intent", "n", *COLUMNS.values()), rows, title=f"{report.title}: {report.policy} under {report.harness}"
+    )
+    output.talk(f"scored {percent(report.coverage)} %  " + "  ".join(f"{name} {n}" for name, n in report.stops.items()))
+    if report.faulted:
+        output.talk(
+            f"faults in {output.plural(report.faulted, 'item')}, {report.recovered} answered in full all the same"
+        )
+
+
+def _with_suite(suite: str | None, overrides: list[str], project: Path | None) -> list[str]:
+    """The keys, with the suite, and its own recipe where it has one and none is asked for."""
+    if suite is None:
+        return overrides
+    given = any(key.startswith("recipe=") for key in overrides)
+    recipe = [] if given or suite not in recipes.recipe_names(_root(project), "eval") else [f"recipe={suite}"]
+    return [*recipe, *overrides, f"suite={suite}"]
+
+
+def _root(project: Path | None) -> Path | None:
+    try:
+        return project_root(project)
+    except UsageError:
+        return None
+
+
+def _check_same(folder: RunFolder, bundle: Bundle, world: str, plain: dict[str, Any]) -> None:
+    """UsageError when a run was made with something else than it would go on with."""
+    for what, was, now in (("bundle", folder.record.bundle, bundle.digest), ("world", folder.record.world, world)):
+        if was != now:
+            raise UsageError(
+                f"{folder.path} was made with another {what}: {(was or 'none')[:12]}, now {now[:12]}",
+                hint="resume with the same, or start a new run",
+            )
+    then = recipes.from_yaml(folder.config_yaml(), source=str(folder.path / "config.yaml"))
+    differing = [key for key in recipes.differing_keys(then, plain) if key not in FREE_KEYS]
+    if differing:
+        raise UsageError(
+            f"{folder.path} was made with another config: {', '.join(differing)}",
+            hint="leave the keys out to go on with the run's own",
+        )

@@ -1,0 +1,1 @@
+"""Evaluation: suites of scenarios through a policy, scored and reported [4]."""

@@ -1,0 +1,54 @@
+"""Rescoring: the scores of a run made anew from its records, with neither harness nor world nor model."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+import msgspec
+
+from harnessctl.bundle.variation import Variation
+from harnessctl.errors import RecordError
+from harnessctl.evaluate.files import path_of, read_records
+from harnessctl.evaluate.outcome import EndTables
+from harnessctl.records.scenario import Scenario
+from harnessctl.records.score import Score
+from harnessctl.score.rules import RuleScorer
+from harnessctl.storage import write_atomic
+from harnessctl.trajectory import read_trajectories
+
+_encoder = msgspec.json.Encoder()
+
+
+def rescore(folder: Path, *, writes: Collection[str] = (), loader: str = "load_skill") -> int:
+    """Replace scores.jsonl, atomically; returns how many scores changed. `writes` names the harness's tools that write,
+    `loader` the one that loads skills.
+
+    RecordError when the folder holds no scenarios, or its files are not of the same items.
+    """
+    scorer = RuleScorer(writes, loader=loader)
+    scenarios: list[Scenario] = list(read_records(folder, "scenarios"))
+    if not scenarios:
+        raise RecordError(f"{folder}: no scenarios are recorded there", hint="give a run folder of `harnessctl eval`")
+    before: list[Score] = list(read_records(folder, "scores"))
+    variations: list[Variation] = list(read_records(folder, "variations"))
+    ends: dict[str, EndTables] = {tables.id: tables for tables in read_records(folder, "end_states")}
+    after: list[Score] = []
+    # A run that was broken off may have lines of an item that has no score yet.
+    for number, (scenario, trajectory, _) in enumerate(
+        zip(scenarios, read_trajectories(path_of(folder, "trajectories")), before, strict=False)
+    ):
+        if trajectory.id != scenario.request.id:
+            raise RecordError(f"{folder}: trajectory {number + 1} is of {trajectory.id}, the scenario of {scenario.id}")
+        tables = ends.get(trajectory.id)
+        after.append(
+            scorer.score(
+                trajectory,
+                scenario,
+                variation=variations[number] if variations else None,
+                after=tables.tables if tables is not None else None,
+            )
+        )
+    lines = [_encoder.encode(score) for score in after]
+    write_atomic(path_of(folder, "scores"), b"".join(line + b"\n" for line in lines))
+    return sum(one != other for one, other in zip(before, after, strict=True))

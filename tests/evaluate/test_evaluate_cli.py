@@ -1,0 +1,126 @@
+"""`harnessctl eval` and `harnessctl rescore` as a person or a script uses them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import orjson
+import pytest
+
+from harnessctl.cli.main import main
+
+KEYS = ("faults.timeout=0", "faults.malformed=0", "faults.denied=0", "faults.stale=0")
+
+
+@pytest.fixture
+def project(stall: Path, tmp_path: Path) -> Path:
+    """A copy of the stall: runs are kept in it."""
+    root = tmp_path / "project"
+    shutil.copytree(stall, root, ignore=shutil.ignore_patterns("build", "runs"))
+    return root
+
+
+def call(capsys: pytest.CaptureFixture[str], project: Path, *arguments: str) -> tuple[int, str, str]:
+    code = main([*arguments, "--project", str(project)] if arguments[0] == "eval" else list(arguments))
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_a_suite_is_evaluated(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    code, out, err = call(capsys, project, "eval", "live-qa", "n=12", *KEYS)
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[0] == "Live-Stream QA (T1): oracle under stall-1.0.0"
+    assert "AVG" in out and "total     12   100.0" in out
+    assert lines[-1].endswith("report.md")
+    assert "live-qa 12/12" in err
+    folder = (project / "runs" / "latest-eval").resolve()
+    record = orjson.loads((folder / "run.json").read_bytes())
+    assert record["status"] == "done"
+    assert record["counts"]["items"] == record["counts"]["scored"] == 12
+    assert record["policy"] == "oracle"
+    assert record["extra"]["writes"] == ["reserve"]
+    assert "suite: live-qa" in (folder / "config.yaml").read_text()
+
+
+def test_json_is_pure(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    code, out, _ = call(capsys, project, "eval", "live-qa", "n=5", "--json")
+    document = orjson.loads(out)
+    assert code == 0
+    assert document["status"] == "done"
+    assert document["report"]["total"]["average"] == 1.0
+    assert document["report"]["suite"] == "live-qa"
+
+
+def test_two_suites(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    code, out, _ = call(capsys, project, "eval", "live-qa", "variant-qa", "n=4", "--json", *KEYS)
+    assert code == 0
+    assert [document["report"]["suite"] for document in orjson.loads(out)] == ["live-qa", "variant-qa"]
+
+
+def test_a_sweep(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    code, out, _ = call(capsys, project, "eval", "live-qa", "n=6", "-m", "flaw=null,wrong-skill", "--json", *KEYS)
+    assert code == 0
+    skill = [document["report"]["total"]["skill_selection"] for document in orjson.loads(out)]
+    assert skill[0] == 1 > skill[1]
+    assert [document["report"]["policy"] for document in orjson.loads(out)] == ["oracle", "oracle:wrong-skill"]
+
+
+def test_a_finished_run_is_resumed_with_nothing_to_do(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    call(capsys, project, "eval", "live-qa", "n=6", "--run-dir", str(project / "r"))
+    before = (project / "r" / "trajectories.jsonl").read_bytes()
+    code, _, err = call(capsys, project, "eval", "--resume", str(project / "r"))
+    assert code == 0
+    assert "6 of 6 items are done" in err
+    assert (project / "r" / "trajectories.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["eval"], "which suite?"),
+        (["eval", "nonsuch"], "no suite 'nonsuch'"),
+        (["eval", "live-qa", "nn=3"], "no key 'nn'"),
+        (["eval", "live-qa", "flaw_rate=2"], "flaw_rate"),
+        (["eval", "live-qa", "n=0"], "key n"),
+        (["eval", "live-qa", "flaw=clumsy"], "no flaw 'clumsy'"),
+        (["eval", "variant-qa", "envelope=bare", "n=1"], "no envelope 'bare'"),
+        (["eval", "live-qa", "variant-qa", "--run-dir", "x"], "several runs make a folder each"),
+    ],
+)
+def test_wrong_usage(
+    capsys: pytest.CaptureFixture[str], project: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    monkeypatch.chdir(project)
+    code, out, err = call(capsys, project, *arguments)
+    assert code == 2
+    assert said in err
+    assert out == ""
+
+
+def test_other_keys_are_not_resumed_with(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    call(capsys, project, "eval", "live-qa", "n=3", "--run-dir", str(project / "r"))
+    code, _, err = call(capsys, project, "eval", "live-qa", "n=4", "--resume", str(project / "r"))
+    assert code == 2
+    assert "made with another config: n" in err
+
+
+def test_rescore(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    call(capsys, project, "eval", "live-qa", "n=6", "--run-dir", str(project / "r"))
+    scores = (project / "r" / "scores.jsonl").read_bytes()
+    shutil.rmtree(project / "manifests")  # nothing but the run's folder is needed
+    code, out, err = call(capsys, project, "rescore", str(project / "r"), "--json")
+    assert code == 0
+    assert orjson.loads(out)["changed"] == 0
+    assert "0 scores changed" in err
+    assert (project / "r" / "scores.jsonl").read_bytes() == scores
+    assert call(capsys, project, "rescore", str(project))[0] == 1
+
+
+def test_comments_have_no_gold_for_the_oracle(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    (project / "in.jsonl").write_text('{"id": "1", "text": "hello"}\n')
+    code = main(["run", "--project", str(project), "policy=oracle", "--input", str(project / "in.jsonl")])
+    assert code == 2
+    assert "policy=oracle answers scenarios" in capsys.readouterr().err
+    assert not (project / "runs").exists()

@@ -1,0 +1,4 @@
+from __future__ import annotations
+
+from tests.cli_world.conftest import harnessctl as harnessctl
+from tests.cli_world.conftest import shop as shop
