@@ -12,7 +12,8 @@ by side in one process, in turn, CPU per item, against the bare loop with two JS
     python -m benchmarks.rollouts [--seconds 2] [--rounds 5] [--json] [--peers-python PYTHON] [--profile NAME]
 
 With --workers N (default 2) the throughput of `harnessctl eval live-qa` is taken with one process and with N, over --items
-items each; the start of the processes is not counted.
+items each; the start of the processes is not counted. Beside it, what N plain loops get of the machine, of which a guest
+may have less than N cores.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import asyncio
 import gc
 import json
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -41,7 +43,8 @@ HARNESSES = ("mini", "live-stream")
 #: Different items, over and over.
 ITEMS = 400
 SUITES = {"rollout": "live-qa", "variant": "variant-qa"}
-#: Against the bare loop with checks, and against verifiers without saving.
+#: Against the bare loop with checks, against verifiers without saving, and two processes against one where the machine
+#: lets two loops run at twice the speed of one; where it lets them run at less, the same share of that.
 MOST_CHECKED, MOST_VERIFIERS, LEAST_SPEEDUP = 20.0, 0.5, 1.7
 
 One = Callable[[], Awaitable[str]]
@@ -115,18 +118,41 @@ def speedup(harness: str, workers: int, items: int, rounds: int) -> dict[str, li
     return found
 
 
-async def timed(seconds: float, rounds: int) -> dict[str, list[float]]:
-    """CPU milliseconds of everything in this process."""
+def machine(workers: int) -> float:
+    """How many times the work of one process several do here in the same time: a loop that needs no memory."""
+    loop = "import time; t = time.perf_counter(); sum(i * i for i in range(8_000_000)); print(time.perf_counter() - t)"
+
+    def seconds(count: int) -> float:
+        command = [sys.executable, "-c", loop]
+        running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(count)]
+        return statistics.mean(float(process.communicate()[0]) for process in running)
+
+    return statistics.median(workers * seconds(1) / seconds(workers) for _ in range(5))
+
+
+async def timed(row: str, seconds: float, rounds: int) -> dict[str, list[float]]:
+    """CPU milliseconds of one row and of `checked`, in turn, of everything in this process."""
     from harnessctl.evaluate.settled import settled
 
+    kind, _, harness = row.partition(" ")
     with ExitStack() as stack:
         async with AsyncExitStack() as closing:
             found: dict[str, One] = {"checked": inprocess.checked()}
-            for harness in HARNESSES:
-                for kind, suite in SUITES.items():
-                    found[f"{kind} {harness}"] = rollout(stack, closing, harness, suite)
+            found[row] = rollout(stack, closing, harness, SUITES[kind])
+            for _ in range(ITEMS):  # every item once: what is kept by content is kept from here on
+                await found[row]()
             stack.enter_context(settled())  # as every worker of an evaluation is
             return await inprocess.measure(found, seconds, rounds)
+
+
+def apart(row: str, options: argparse.Namespace) -> dict[str, list[float]]:
+    """`timed` in a process of its own, as an evaluation is of one harness."""
+    command = [sys.executable, "-m", "benchmarks.rollouts", "--row", row]
+    command += ["--seconds", str(options.seconds), "--rounds", str(options.rounds)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    if done.returncode:
+        raise SystemExit(f"{row} cannot be timed: {done.stderr.strip()}")
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 async def profile(name: str, key: str = "tottime", lines: int = 45) -> None:
@@ -152,40 +178,80 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=2.0, help="per runtime")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--items", type=int, default=1500)
+    parser.add_argument("--items", type=int, default=12000)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--peers-python", help="an interpreter that has verifiers")
+    parser.add_argument("--row", help=argparse.SUPPRESS)
     parser.add_argument("--profile", metavar="NAME", help="profile `rollout mini`, `variant live-stream`, ... instead")
     options = parser.parse_args()
     if options.profile:
         asyncio.run(profile(options.profile))
         return
-    found = asyncio.run(timed(options.seconds, options.rounds))
-    if options.peers_python and (times := inprocess.peer(options.peers_python, options.seconds, options.rounds)):
-        found["verifiers"] = times
+    if options.row:
+        print(json.dumps(asyncio.run(timed(options.row, options.seconds, options.rounds))))
+        return
+    rows = [f"{kind} {harness}" for harness in HARNESSES for kind in SUITES]
+    found: dict[str, list[float]] = {"checked": []}
+    beside: dict[str, float] = {}
+    for row in rows:
+        times = apart(row, options)
+        found["checked"] += times["checked"]
+        found[row] = times[row]
+        beside[row] = statistics.median(times["checked"])
+    if options.peers_python and (peer := inprocess.peer(options.peers_python, options.seconds, options.rounds)):
+        found["verifiers"] = peer
     gc.collect()
     rates = {h: speedup(h, options.workers, options.items, 3) for h in HARNESSES} if options.workers > 1 else {}
-    report(found, rates, as_json=options.json)
+    given = machine(options.workers) if rates else 1.0
+    raise SystemExit(0 if report(found, beside, rates, given / options.workers, as_json=options.json) else 1)
 
 
-def report(found: dict[str, list[float]], rates: dict[str, dict[str, list[float]]], *, as_json: bool) -> None:
+def report(
+    found: dict[str, list[float]],
+    beside: dict[str, float],
+    rates: dict[str, dict[str, list[float]]],
+    given: float,
+    *,
+    as_json: bool,
+) -> bool:
+    """Print what was measured; `beside` is what `checked` took in the process of a row, `given` the share of its cores
+    that the machine gives. Whether the bounds hold, which are those of the small host: three calls and nothing that only
+    a large host has."""
+    least = LEAST_SPEEDUP * given
     median = {name: statistics.median(times) for name, times in found.items()}
+    speedups = {harness: _speedup(by_workers) for harness, by_workers in rates.items()}
+    small = "rollout mini"
+    held = median[small] / beside[small] <= MOST_CHECKED and all(value >= least for value in speedups.values())
+    if "verifiers" in median:
+        held = held and median[small] / median["verifiers"] < MOST_VERIFIERS
     if as_json:
         print(json.dumps({"cpu_ms": found, "items_per_s": rates}))
-        return
+        return held
     print(f"{'':20} {'CPU ms':>8} {'min':>8} {'max':>8} {'x checked':>10} {'x verifiers':>12}")
     for name, times in found.items():
         peer = f"{median[name] / median['verifiers']:12.2f}" if "verifiers" in median else ""
-        print(
-            f"{name:20} {median[name]:8.3f} {min(times):8.3f} {max(times):8.3f} {median[name] / median['checked']:10.1f} {peer}"
-        )
-    print(f"a rollout: at most {MOST_CHECKED:g} x checked, under {MOST_VERIFIERS:g} x verifiers")
+        ratio = median[name] / beside.get(name, median["checked"])
+        print(f"{name:20} {median[name]:8.3f} {min(times):8.3f} {max(times):8.3f} {ratio:10.1f} {peer}")
+    print(f"{small}: at most {MOST_CHECKED:g} x checked, under {MOST_VERIFIERS:g} x verifiers")
     for harness, by_workers in rates.items():
         one, many = (statistics.median(times) for times in by_workers.values())
         print(
-            f"{harness}: {one:.0f} items/s by one process, {many:.0f} by {list(by_workers)[1]}: {many / one:.2f} x (at least {LEAST_SPEEDUP})"
+            f"{harness}: {one:.0f} items/s by one process, {many:.0f} by {list(by_workers)[1]}: "
+            f"{speedups[harness]:.2f} x (at least {least:.2f})"
         )
+    if rates:
+        print(
+            f"the machine gives {100 * given:.0f}% of its cores to loops side by side: {LEAST_SPEEDUP} x becomes {least:.2f}"
+        )
+    print("every bound holds" if held else "A BOUND DOES NOT HOLD")
+    return held
+
+
+def _speedup(by_workers: dict[str, list[float]]) -> float:
+    """The median of the ratios within each round, so that a machine that grows slower slows both."""
+    one, many = by_workers.values()
+    return statistics.median(b / a for a, b in zip(one, many, strict=True))
 
 
 if __name__ == "__main__":

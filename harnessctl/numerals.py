@@ -7,7 +7,7 @@ Read (after NFKC, so that full-width digits and signs are plain ones):
   point (`2026.10.19`, `1.2.3`) separates as well;
 - groups of thousands: `1,299` is 1299, or, as a list, 1 and 299;
 - `万 亿 千 百` after digits multiply (`1.2万` = 12000); `k` and `w` may (`4k` is 4 or 4000, `1.2w` is 1.2 or 12000);
-- percent: `20%` is 20 or 0.2; discounts: `8折` is 8, 0.8 or 80, `85折` is 85, 8.5 or 0.85; `9块9` is 9.9;
+- percent: `20%` is 20 or 0.2, `100%` is 100 alone; discounts: `8折` is 8, 0.8 or 80, `85折` is 85, 8.5 or 0.85; `9块9` is 9.9;
 - Chinese numerals: `一百二十八`, `两百`, `三千五`, `一万二`, `二〇二六`, `百分之二十`, `八五折`, `九块九`.
 
 One-character numerals and digit strings (`一下`, `三三两两`) are mostly no numbers, so in a statement a Chinese numeral
@@ -90,7 +90,8 @@ def _know(value: Any, found: list[str]) -> None:
                 found += way
     elif isinstance(value, dict):
         for key, item in value.items():
-            _know(key, found)
+            if not (type(key) is str and key.isascii() and key.isalpha()):  # a plain word, as most keys are, says none
+                _know(key, found)
             _know(item, found)
     elif isinstance(value, list):
         for item in value:
@@ -100,7 +101,7 @@ def _know(value: Any, found: list[str]) -> None:
     elif isinstance(value, int | float | Decimal) and not isinstance(value, bool):
         exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
         if exact.is_finite():
-            found.append(canonical(format(abs(exact), "f")))
+            found.append(canonical(format(exact.copy_abs(), "f")))
 
 
 def canonical(digits: str) -> str:
@@ -149,7 +150,9 @@ def _ways(digits: str, after: re.Match[str] | None) -> tuple[tuple[str, ...], ..
 
 
 def _percent(digits: str) -> tuple[tuple[str, ...], ...]:
-    return (canonical(digits),), (_shifted(digits, -2),)
+    """Percent, or the fraction that it is; not a whole number, or `100%` would be said by any 1."""
+    fraction = _shifted(digits, -2)
+    return ((canonical(digits),), (fraction,)) if "." in fraction else ((canonical(digits),),)
 
 
 def _off(digits: str) -> tuple[tuple[str, ...], ...]:

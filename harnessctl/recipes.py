@@ -56,7 +56,7 @@ def compose(root: Path | None, job: str, overrides: Sequence[str] = ()) -> dict[
     name = "default"
     rest: list[str] = []
     for item in overrides:
-        if "=" not in item:
+        if not item.partition("=")[0].strip() or "=" not in item:
             raise UsageError(f"{item!r} is not KEY=VALUE", hint="keys look like policy=local or seed=7")
         if item.startswith("recipe="):
             name = item.removeprefix("recipe=")
@@ -94,9 +94,22 @@ def typed(config: dict[str, Any], kind: type[Config], *, job: str) -> Config:
         for part in filter(None, key.split(".")):
             got = got.get(part) if isinstance(got, dict) else None
         shown = f" (got {got!r})" if key and not isinstance(got, dict) else ""
+        if what.startswith("Invalid enum value") and (choices := _choices(kind, key)):
+            what, shown = f"no choice {got!r}", f"; there are {', '.join(choices)}"
         raise UsageError(
             f"key {key or job}: {what}{shown}", hint=f"`harnessctl {job} --cfg` prints every key"
         ) from error
+
+
+def _choices(kind: type[msgspec.Struct], key: str) -> list[str]:
+    """The texts that a key of a config takes; none where it is no choice between texts."""
+    found: msgspec.inspect.Type = msgspec.inspect.type_info(kind)
+    for part in key.split("."):
+        if not isinstance(found, msgspec.inspect.StructType):
+            return []
+        found = next((field.type for field in found.fields if field.name == part), found)
+    kinds = found.types if isinstance(found, msgspec.inspect.UnionType) else (found,)
+    return [str(value) for one in kinds if isinstance(one, msgspec.inspect.LiteralType) for value in one.values]
 
 
 def expand(overrides: Sequence[str]) -> list[list[str]]:

@@ -57,7 +57,7 @@ def summary(coverage: Coverage) -> list[str]:
     wordless = len(coverage.without_wording)
     return [
         f"{coverage.variants} variants, {coverage.refused} refused",
-        f"{wordless} texts without another wording, met {coverage.fallbacks} times",
+        f"texts without another wording: {wordless}, kept as they are {coverage.fallbacks} times",
     ]
 
 

@@ -81,7 +81,7 @@ def compile_expression(source: str) -> Callable[[Mapping[str, Any]], Any]:
     name = source.strip()
     if name.isidentifier() and name not in environment.globals and name.lower() not in ("true", "false", "none"):
         return lambda names: names.get(name)  # a name alone needs none of what an evaluation sets up
-    # What calling `expression` does, less three copies of the names and a traceback made for nobody.
+    # What calling `expression` does, less two copies of the names and a traceback made for nobody.
     template = expression._template
     render, shared = template.root_render_func, dict(template.globals)
 

@@ -41,6 +41,8 @@ def eval_(
     if cfg:
         output.data("\n".join(command.config_yaml().rstrip() for command in commands))
         return
+    for command in commands:
+        command.config()  # a wrong key of the last run is said before the first begins
     done = []
     for command in commands:
         done.append(command.run())

@@ -17,7 +17,7 @@ from harnessctl.cli import output
 from harnessctl.cli.process import ended_by_signals, stdout_kept_for_data, undisturbed
 from harnessctl.cli.progress import Progress
 from harnessctl.cli.project import judge_source, open_bundle, project_root
-from harnessctl.errors import StorageError, UsageError
+from harnessctl.errors import HarnessctlError, StorageError, UsageError
 from harnessctl.evaluate.config import EvalConfig
 from harnessctl.evaluate.evaluation import REPORT, Evaluated, check, counts_of, evaluate, size_of, write_report
 from harnessctl.evaluate.files import path_of, read_records
@@ -63,7 +63,7 @@ class EvalCommand:
         named = [a for a in arguments if "=" not in a]
         keys = [a for a in arguments if "=" in a]
         files = [name for name in named if Path(name).is_file()]
-        chosen = [suite_named(name).name for name in named if name not in files]
+        chosen = list(dict.fromkeys(suite_named(name).name for name in named if name not in files))
         if len(files) > 1:
             raise UsageError(
                 f"one bundle at a time; got {', '.join(files)}", hint="the other arguments are suites or KEY=VALUE"
@@ -71,6 +71,8 @@ class EvalCommand:
         resume, run_dir = options["resume"], options["run_dir"]
         if resume is not None and run_dir is not None:
             raise UsageError("a run that is resumed has its folder; leave --run-dir out")
+        if chosen and any(key.startswith("suite=") for key in keys):
+            raise UsageError("the suite is given twice", hint=f"leave the key out: `harnessctl eval {chosen[0]}`")
         if not chosen and resume is None and not any(key.startswith(("suite=", "recipe=")) for key in keys):
             raise UsageError("which suite?", hint="for example `harnessctl eval live-qa`")
         sweeps = recipes.expand(keys) if is_sweep else [keys]
@@ -86,12 +88,16 @@ class EvalCommand:
         return found
 
     def config(self) -> tuple[dict[str, Any], EvalConfig]:
-        """The resolved recipe, plain and typed; that of the run to resume where no keys are given."""
-        plain: dict[str, Any]
-        if self.resume is not None and not self.overrides:
-            path = self.resume / "config.yaml"
-            plain = recipes.from_yaml(RunFolder.open(self.resume).config_yaml(), source=str(path))
+        """The resolved recipe, plain and typed; that of the run to resume, with the keys of FREE_KEYS that are given, where
+        no others are."""
+        free = {key.partition("=")[0] for key in self.overrides}
+        if self.resume is None:
+            plain = recipes.compose(_root(self.project), "eval", self.overrides)
+        elif free <= FREE_KEYS:
+            given = recipes.compose(_root(self.project), "eval", self.overrides)
+            plain = _config_of(_run_of(self.resume)) | {key: given[key] for key in free}
         else:
+            _run_of(self.resume)
             plain = recipes.compose(_root(self.project), "eval", self.overrides)
         return plain, recipes.typed(plain, EvalConfig, job="eval")
 
@@ -112,6 +118,7 @@ class EvalCommand:
         job = Job(root, bundle, config, judges_for(bundle, judge_source(bundle, root)))
         check(job)
         with job.setting() as setting, ended_by_signals():
+            suite_named(config.suite).items(setting)  # what is wrong with a setting leaves no run behind
             _tell_user(setting, size_of(job))
             folder = self._folder(job, setting, plain)
             with folder.held(RECORDS):
@@ -142,7 +149,10 @@ class EvalCommand:
             status = "interrupted"
             with suppress(OSError):
                 output.talk(f"interrupted; go on with `harnessctl eval --resume {folder.path}`")
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, HarnessctlError):
+                with suppress(OSError):
+                    output.talk(f"what was done is kept; go on with `harnessctl eval --resume {folder.path}`")
             # What went wrong is for the person to read, also where a full disk does not take it into the record.
             with undisturbed(), suppress(StorageError):
                 folder.finish("failed")
@@ -193,6 +203,20 @@ class EvalCommand:
         return RunFolder.create(job.root, record, recipes.to_yaml(plain), folder=self.run_dir)
 
 
+def _run_of(path: Path) -> RunFolder:
+    """The run folder at `path`. UsageError when another job made it."""
+    folder = RunFolder.open(path)
+    if folder.record.job != "eval":
+        raise UsageError(
+            f"{path} is a run of `harnessctl {folder.record.job}`", hint="give a run of eval, such as runs/latest-eval"
+        )
+    return folder
+
+
+def _config_of(folder: RunFolder) -> dict[str, Any]:
+    return recipes.from_yaml(folder.config_yaml(), source=str(folder.path / "config.yaml"))
+
+
 def _tell_user(setting: Setting, n: int) -> None:
     """Say whose words viewers use where those may be a model's."""
     if setting.voice is None:
@@ -207,10 +231,8 @@ def _tell_user(setting: Setting, n: int) -> None:
 
 def rescore_run(run: Path) -> Rescored:
     """Score a run's records again and write its report anew."""
-    folder = RunFolder.open(run)
-    config = recipes.typed(
-        recipes.from_yaml(folder.config_yaml(), source=str(folder.path / "config.yaml")), EvalConfig, job="eval"
-    )
+    folder = _run_of(run)
+    config = recipes.typed(_config_of(folder), EvalConfig, job="eval")
     with folder.held(RECORDS):
         changed = rescore(
             folder.path,
@@ -229,6 +251,8 @@ def show(report: Report) -> None:
         ("intent", "n", *COLUMNS.values()), rows, title=f"{report.title}: {report.policy} under {report.harness}"
     )
     output.talk(f"scored {percent(report.coverage)} %  " + "  ".join(f"{name} {n}" for name, n in report.stops.items()))
+    for why, count in report.unscored:
+        output.talk(f"no score for {output.plural(count, 'item')}: {why}")
     if report.faulted:
         output.talk(
             f"faults in {output.plural(report.faulted, 'item')}, {report.recovered} answered in full all the same"
@@ -259,8 +283,7 @@ def _check_same(folder: RunFolder, bundle: Bundle, world: str, plain: dict[str, 
                 f"{folder.path} was made with another {what}: {(was or 'none')[:12]}, now {now[:12]}",
                 hint="resume with the same, or start a new run",
             )
-    then = recipes.from_yaml(folder.config_yaml(), source=str(folder.path / "config.yaml"))
-    differing = [key for key in recipes.differing_keys(then, plain) if key not in FREE_KEYS]
+    differing = [key for key in recipes.differing_keys(_config_of(folder), plain) if key not in FREE_KEYS]
     if differing:
         raise UsageError(
             f"{folder.path} was made with another config: {', '.join(differing)}",

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from harnessctl.assembly import LimitsConfig, RunConfig
+from harnessctl.errors import UsageError
 from harnessctl.manifests.specs.world import FaultRates
 from harnessctl.policies import ModelConfig, PolicyName, SamplingConfig
 
@@ -27,9 +28,15 @@ class FaultsConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     persist: Rate | None = None
 
     def over(self, rates: FaultRates) -> FaultRates:
-        """`rates` with those that are given here."""
+        """`rates` with those that are given here. UsageError when they come to more than every call."""
         given = {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
-        return msgspec.structs.replace(rates, **given)
+        found = msgspec.structs.replace(rates, **given)
+        if (share := found.timeout + found.malformed + found.denied + found.stale) > 1:
+            raise UsageError(
+                f"the fault rates come to {share:g}, and a call goes wrong in one way at most",
+                hint="timeout, malformed, denied and stale together are at most 1",
+            )
+        return found
 
 
 class EvalConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

@@ -37,8 +37,10 @@ class Evaluated(msgspec.Struct, kw_only=True):
 
     @property
     def code(self) -> int:
-        """The exit code: 130 when it was interrupted."""
-        return 130 if self.status == "interrupted" else 0
+        """The exit code: 130 when it was interrupted, 1 when not a single item has a score (the model never answered)."""
+        if self.status == "interrupted":
+            return 130
+        return 1 if self.report is not None and self.report.total.items and not self.report.total.scored else 0
 
 
 def size_of(job: Job) -> int:
@@ -87,15 +89,19 @@ def evaluate(
 def numbers_left(job: Job, setting: Setting, done: Sequence[str]) -> Sequence[int]:
     """The items that have no score yet. UsageError when the run has items that these settings do not give."""
     numbers = range(size_of(job))
-    if not done:
-        return numbers
-    was_done = set(done)
-    ids = {setting.scenario_id(number): number for number in numbers}
-    if not was_done <= ids.keys():
-        raise UsageError(
-            f"the run has items that are not of this suite: {', '.join(sorted(was_done - ids.keys())[:5])}"
-        )
-    return [number for name, number in ids.items() if name not in was_done]
+    unseen = set(done)
+    left: list[int] = []
+    for number in numbers:
+        if not unseen:  # what follows is not looked at: items are drawn to be told apart, and there may be millions
+            return [*left, *numbers[number:]] if left else numbers[number:]
+        name = setting.scenario_id(number)
+        if name in unseen:
+            unseen.remove(name)
+        else:
+            left.append(number)
+    if unseen:
+        raise UsageError(f"the run has items that are not of this suite: {', '.join(sorted(unseen)[:5])}")
+    return left
 
 
 def write_report(folder: RunFolder, config: EvalConfig) -> Report:

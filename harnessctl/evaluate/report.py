@@ -24,6 +24,10 @@ COLUMNS = {
     "tool_rationality": "Tool",
     "skill_selection": "Skill",
 }
+LEGEND = (
+    "n items; means in percent: Acc Accuracy, Eff Effectiveness, AVG the mean of both, Tool Tool Rationality, "
+    "Skill Skill Selection. `harnessctl docs evaluation` says how each is scored."
+)
 #: How many reasons a report lists.
 LISTED = 12
 
@@ -44,7 +48,7 @@ class Report(msgspec.Struct, kw_only=True):
     """What a run came to. `coverage` is the share of items with an AVG.
 
     `faulted` counts items in which a fault was injected, `recovered` those of them whose AVG is 1 all the same. `reasons`
-    are the commonest of each dimension, [dimension, reason, count].
+    are the commonest of each dimension, [dimension, reason, count]; `unscored` says why items have no score at all.
     """
 
     suite: str
@@ -60,6 +64,7 @@ class Report(msgspec.Struct, kw_only=True):
     faulted: int
     recovered: int
     reasons: list[tuple[str, str, int]]
+    unscored: list[tuple[str, int]]
 
 
 def row_of(scores: Iterable[Score]) -> Row:
@@ -89,6 +94,7 @@ def report_of(folder: Path, *, suite: str, title: str, policy: str, harness: str
         faulted=len(faulted),
         recovered=sum(score.average == 1 for score in faulted),
         reasons=_reasons(scores),
+        unscored=_unscored(scores),
     )
 
 
@@ -105,10 +111,19 @@ def _counted(values: Iterable[str]) -> dict[str, int]:
 
 def _reasons(scores: list[Score]) -> list[tuple[str, str, int]]:
     counts = Counter(
-        (name, reason) for score in scores for name in DIMENSIONS for reason in score.reasons.get(name, ())
+        (name, reason)
+        for score in scores
+        for name in DIMENSIONS
+        if (value := getattr(score, name)) is not None and value < 1
+        for reason in score.reasons.get(name, ())
     )
     ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
     return [(name, reason, count) for (name, reason), count in ordered[:LISTED]]
+
+
+def _unscored(scores: list[Score]) -> list[tuple[str, int]]:
+    whys = (why for score in scores if score.average is None for why in score.reasons.get("accuracy", ())[:1])
+    return list(_counted(whys).items())[:LISTED]
 
 
 def percent(value: float | None) -> str:
@@ -128,6 +143,7 @@ def markdown(report: Report) -> str:
         lines += _table(
             (label, "n", *COLUMNS.values()), [cells(n, r) for n, r in (*rows.items(), ("total", report.total))]
         )
+    lines += [LEGEND, ""]
     lines += [
         f"Scored: {percent(report.coverage)} % of {report.total.items} items. "
         f"Endings: {', '.join(f'{name} {count}' for name, count in report.stops.items())}.",
@@ -139,6 +155,7 @@ def markdown(report: Report) -> str:
             f"Faults: {kinds}, in {report.faulted} items, of which {report.recovered} were answered in full all the same.",
             "",
         ]
+    lines += [f"- No score for {count}: {why}" for why, count in report.unscored] + [""] * bool(report.unscored)
     if report.reasons:
         lines += _table(
             ("dimension", "what cost something", "items"),

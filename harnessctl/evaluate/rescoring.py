@@ -24,7 +24,8 @@ def rescore(folder: Path, *, writes: Collection[str] = (), loader: str = "load_s
     """Replace scores.jsonl, atomically; returns how many scores changed. `writes` names the harness's tools that write,
     `loader` the one that loads skills.
 
-    RecordError when the folder holds no scenarios, or its files are not of the same items.
+    Where scores.jsonl is gone, every trajectory is scored. RecordError, and nothing is replaced, when the folder holds no
+    scenarios, or its files are not of the same items.
     """
     scorer = RuleScorer(writes, loader=loader)
     scenarios: list[Scenario] = list(read_records(folder, "scenarios"))
@@ -32,12 +33,17 @@ def rescore(folder: Path, *, writes: Collection[str] = (), loader: str = "load_s
         raise RecordError(f"{folder}: no scenarios are recorded there", hint="give a run folder of `harnessctl eval`")
     before: list[Score] = list(read_records(folder, "scores"))
     variations: list[Variation] = list(read_records(folder, "variations"))
+    is_kept = path_of(folder, "scores").exists()
+    is_varied = bool(variations) or any(score.variant is not None for score in before)
     ends: dict[str, EndTables] = {tables.id: tables for tables in read_records(folder, "end_states")}
     after: list[Score] = []
-    # A run that was broken off may have lines of an item that has no score yet.
-    for number, (scenario, trajectory, _) in enumerate(
-        zip(scenarios, read_trajectories(path_of(folder, "trajectories")), before, strict=False)
+    for number, (scenario, trajectory) in enumerate(
+        zip(scenarios, read_trajectories(path_of(folder, "trajectories")), strict=False)
     ):
+        if is_kept and number == len(before):
+            break  # a run that was broken off may have lines of an item that has no score yet
+        if is_varied and number >= len(variations):
+            raise _short(folder, "variations", number)
         if trajectory.id != scenario.request.id:
             raise RecordError(f"{folder}: trajectory {number + 1} is of {trajectory.id}, the scenario of {scenario.id}")
         tables = ends.get(trajectory.id)
@@ -45,10 +51,18 @@ def rescore(folder: Path, *, writes: Collection[str] = (), loader: str = "load_s
             scorer.score(
                 trajectory,
                 scenario,
-                variation=variations[number] if variations else None,
+                variation=variations[number] if is_varied else None,
                 after=tables.tables if tables is not None else None,
             )
         )
+    if is_kept and len(after) < len(before):
+        raise _short(folder, "scenarios" if len(scenarios) < len(before) else "trajectories", len(after))
     lines = [_encoder.encode(score) for score in after]
     write_atomic(path_of(folder, "scores"), b"".join(line + b"\n" for line in lines))
-    return sum(one != other for one, other in zip(before, after, strict=True))
+    return sum(one != other for one, other in zip(before, after, strict=True)) if is_kept else len(after)
+
+
+def _short(folder: Path, name: str, count: int) -> RecordError:
+    return RecordError(
+        f"{path_of(folder, name)}: ends after {count} of the run's items", hint="lines of it are missing"
+    )

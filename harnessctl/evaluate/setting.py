@@ -44,6 +44,9 @@ class Setting:
         self._given = augmenter
         try:
             self._scenarios = Scenarios.open(world, bundle)
+            config.faults.over(
+                self._scenarios.simulation.faults
+            )  # rates that cannot be are refused before there is a run
             #: Who puts viewers' messages in other words; null where they are as the script has them.
             self.voice = cached_voice(config.user or self._scenarios.simulation.user, root)
             self._scenarios.user = self.voice
@@ -67,6 +70,10 @@ class Setting:
     def variant(self, number: int, needs: Needs | None) -> Variant:
         """Variant `number` of the seed, made for what a sample needs. LawBroken when it breaks a law."""
         return self._augmenter.variant(seed=self.config.seed, number=number, needs=needs)
+
+    def check_envelope(self) -> None:
+        """Open what makes variants. UsageError and FaultsError say why it makes none."""
+        _ = self._augmenter
 
     @property
     def writes(self) -> list[str]:

@@ -1,7 +1,7 @@
 """Settled: what was opened for a run is left out of the garbage collector's rounds while the run lasts.
 
 Modules, tables and the parent harness make a hundred thousand objects that live as long as the run; going through them
-again and again is up to an eighth of the time that a variant's item takes.
+again and again is a twentieth of the time that a variant's item takes.
 """
 
 from __future__ import annotations

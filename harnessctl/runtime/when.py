@@ -18,6 +18,8 @@ Condition = Callable[[Moment], bool]
 
 def compile_when(raw: dict[str, Any], setting: Setting) -> Condition | None:
     """The condition as one function; None when it always holds. HookError when it cannot be made."""
+    if not raw:
+        return None
     spec = read_spec(raw, When)
     conditions: list[Condition] = []
     if spec.tools or spec.tags or spec.groups or spec.effects:
@@ -49,11 +51,12 @@ def _tools(spec: When, setting: Setting) -> frozenset[str]:
     unknown = [name for name in spec.tools if name not in setting.tools]
     if unknown:
         raise HookError(f"when: there is no tool {', '.join(f'`{name}`' for name in unknown)}")
+    tags = set(spec.tags)
     return frozenset(
         tool.name
         for tool in setting.tools.values()
         if (not spec.tools or tool.name in spec.tools)
-        and (not spec.tags or not set(spec.tags).isdisjoint(tool.tags))
+        and (not tags or not tags.isdisjoint(tool.tags))
         and (not spec.groups or tool.group in spec.groups)
         and (not spec.effects or tool.effect in spec.effects)
     )

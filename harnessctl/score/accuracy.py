@@ -7,6 +7,7 @@ asks whether the reply 'follows the instructions defined in prompts or skills'. 
     claims         something is said that gold forbids
     numbers        a number stands in no result, no input of the request and nothing of gold
     values         another value is said where a fact is due (another price)
+    links          only links are spoken of that neither the request nor gold has to do with (`link 3 is 89 yuan` for link 4)
     length         the reply is over the effective `reply_max_chars`
     route          it went out publicly where it is private, or the other way round
     language       it is in another language than the viewer's
@@ -30,9 +31,9 @@ from harnessctl.score.end_state import unmet
 from harnessctl.score.facts import is_said
 from harnessctl.score.language import is_in
 from harnessctl.score.losses import lost_calls
-from harnessctl.score.phrases import Said, holds, plain
+from harnessctl.score.phrases import read
 from harnessctl.score.scorer import Tables
-from harnessctl.score.values import in_place_of, unsourced
+from harnessctl.score.values import beside_the_question, in_place_of, unsourced
 
 
 def accuracy(
@@ -66,9 +67,9 @@ def accuracy(
 
 def _of_reply(trajectory: Trajectory, scenario: Scenario, gold: Gold) -> Iterator[str]:
     text = trajectory.reply
-    reply = Said(text)
+    reply = read(text)
     for claim in gold.claims:
-        if holds(reply.text, plain(claim)):
+        if reply.holds(claim):
             yield f"claims what must not be said: {claim}"
     for number in unsourced(reply, gold, trajectory):
         yield f"no source has the number {number}"
@@ -76,6 +77,8 @@ def _of_reply(trajectory: Trajectory, scenario: Scenario, gold: Gold) -> Iterato
         if not is_said(fact, reply):
             for number in in_place_of(fact, reply, text, gold, trajectory):
                 yield f"says {number} where {fact.any[0]} is due"
+    for number in beside_the_question(reply, gold, trajectory):
+        yield f"speaks of number {number}, which is not what was asked about"
     limit = trajectory.limits.get("reply_max_chars")
     if limit is not None and len(text) > limit:
         yield f"{len(text)} characters; at most {limit} may be said"

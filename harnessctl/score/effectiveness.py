@@ -19,7 +19,7 @@ from harnessctl.records.scenario import Gold, Scenario
 from harnessctl.records.trajectory import Trajectory
 from harnessctl.score.facts import due_facts, is_said
 from harnessctl.score.losses import lost_calls
-from harnessctl.score.phrases import Said, plain
+from harnessctl.score.phrases import Said, plain, read
 
 _ASKING = ("?", "？", "吗", "呢", "哪", "几号", "什么")
 
@@ -34,7 +34,7 @@ def effectiveness(trajectory: Trajectory, scenario: Scenario) -> tuple[float, li
         return 0.0, [f"the request should have ended `{gold.stop}`, and ended `{trajectory.stop}`"]
     if not trajectory.reply.strip():
         return 0.0, [f"nothing was said; the request ended `{trajectory.stop}`"]
-    reply = Said(trajectory.reply)
+    reply = read(trajectory.reply)
     due, waived = due_facts(gold, trajectory)
     if due and _is_fallback(reply, gold) and lost_calls(trajectory):
         return 1.0, []

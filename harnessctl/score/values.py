@@ -74,6 +74,25 @@ def in_place_of(fact: Fact, reply: Said, text: str, gold: Gold, trajectory: Traj
     )
 
 
+def beside_the_question(reply: Said, gold: Gold, trajectory: Trajectory) -> list[str]:
+    """The numbers of links in a reply of which none is one that the comments, a call of gold, a fact or a right reply
+    names; nothing where right replies name none, as other numbers (`on the 5th`, `5号`) are written like links."""
+    said = reply.links
+    if not said:
+        return []
+    calls = [call.arguments for call in (*gold.calls, *gold.optional, *(c for plan in gold.alternatives for c in plan))]
+    facts = [text for fact in gold.facts for text in fact.any]
+    asked = [trajectory.request.get("text"), *(m.get("text") for m in trajectory.request.get("messages") or ())]
+    # From what is the least to read on; none is read further than needed.
+    if any(
+        not said.keys().isdisjoint(known_numbers(source))
+        for source in (calls, asked, gold.known, facts, gold.fallbacks)
+    ):
+        return []
+    right = {value for text in gold.replies for value in Said(text).links}
+    return list(dict.fromkeys(said.values())) if right and said.keys().isdisjoint(right) else []
+
+
 def _others(fact: Fact, gold: Gold) -> Iterator[str]:
     for other in gold.facts:
         if other is not fact:

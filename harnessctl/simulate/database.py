@@ -15,6 +15,7 @@ import threading
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
@@ -136,18 +137,12 @@ class Database:
             raise StorageError(f"cannot write {path}: {error.strerror}") from error
         return path
 
-    def is_fresh(self, private: Path) -> bool:
+    def is_fresh(self, private: IO[bytes]) -> bool:
         """Whether a private copy's file holds what it was made with."""
         try:
-            file = os.open(private, os.O_RDONLY)
+            return os.pread(private.fileno(), 4, _CHANGES_AT) == self._fresh[_CHANGES_AT : _CHANGES_AT + 4]
         except OSError:
             return False
-        try:
-            return os.pread(file, 4, _CHANGES_AT) == self._fresh[_CHANGES_AT : _CHANGES_AT + 4]
-        except OSError:
-            return False
-        finally:
-            os.close(file)
 
     def connect(self, private: Path) -> sqlite3.Connection:
         """A connection in autocommit mode whose rows are sqlite3.Row; any thread may close it."""
@@ -177,8 +172,10 @@ class Copy:
         self._path = database.private_copy()
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
+        #: The file itself, to look at its header; kept open, since to open it costs as much as a small query.
+        self._file: list[IO[bytes]] = []
         # The finalizer holds the database, so that the folder outlives every copy in it.
-        self._dispose = weakref.finalize(self, _dispose, database, self._path, self._connections)
+        self._dispose = weakref.finalize(self, _dispose, database, self._path, self._connections, self._file)
 
     def connection(self) -> sqlite3.Connection:
         """The calling thread's connection, made at its first call; StorageError once the copy is closed."""
@@ -191,29 +188,43 @@ class Copy:
         return found
 
     def is_untouched(self) -> bool:
-        """Whether the copy is as it was made: nothing written, no transaction open, no temporary table on a connection.
+        """Whether the copy is as it was made: nothing written, no transaction open, no temporary table on a connection,
+        rows of the kind that they were.
 
         SQLite counts the changes of a file in its header, so that no table need be read.
         """
         if not self._dispose.alive:
             return False
         for connection in self._connections:
-            if connection.in_transaction or connection.execute("SELECT 1 FROM temp.sqlite_master").fetchone():
+            if connection.in_transaction or connection.row_factory is not sqlite3.Row:
                 return False
-        return self._database.is_fresh(self._path)
+            if connection.execute("SELECT 1 FROM temp.sqlite_master").fetchone():
+                return False
+        if not self._file:
+            try:
+                self._file.append(open(self._path, "rb", buffering=0))  # noqa: SIM115 - until it rests or is gone
+            except OSError:
+                return False
+        return self._database.is_fresh(self._file[0])
 
     def rest(self) -> None:
         """Close every connection and keep the file: what was written is there when a connection is next asked for."""
         self._local = threading.local()
-        while self._connections:
-            self._connections.pop().close()
+        _close(self._connections, self._file)
 
     def close(self) -> None:
         """Close every connection and remove the file; closing twice is allowed."""
         self._dispose()
 
 
-def _dispose(_database: Database, path: Path, connections: list[sqlite3.Connection]) -> None:
-    for connection in connections:
-        connection.close()
+def _dispose(_database: Database, path: Path, connections: list[sqlite3.Connection], file: list[IO[bytes]]) -> None:
+    _close(connections, file)
     path.unlink(missing_ok=True)
+
+
+def _close(connections: list[sqlite3.Connection], file: list[IO[bytes]]) -> None:
+    """The file comes last: to close it lets go of every lock that this process has on it."""
+    while connections:
+        connections.pop().close()
+    while file:
+        file.pop().close()

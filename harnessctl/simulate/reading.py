@@ -6,6 +6,7 @@ What always holds: only the messages are read, in the names that the model was s
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -51,12 +52,36 @@ class Turn:
     texts: list[str] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class _Reading:
+    """How far a list of messages has been read: the members `seen`, the calls in them by id, and what they come to."""
+
+    messages: Sequence[dict[str, Any]]
+    scenario: Scenario
+    seen: list[dict[str, Any]]
+    turn: Turn
+    calls: dict[str, tuple[str, dict[str, Any], bool]] = field(default_factory=dict)
+
+    def goes_on(self, messages: Sequence[dict[str, Any]], scenario: Scenario) -> bool:
+        """Whether this is the same list, with the same members first. In a session a later message of the viewer's begins
+        the turn anew, so that such a list is always read whole."""
+        return (
+            messages is self.messages
+            and scenario is self.scenario
+            and scenario.request.session is None
+            and len(messages) >= len(self.seen)
+            and all(map(operator.is_, messages, self.seen))
+        )
+
+
 class Reader:
     """Reads messages of one harness."""
 
     def __init__(self, surface: SurfaceView) -> None:
         self._surface = surface
         self._notices = Notices(surface)
+        self._latest: _Reading | None = None
+        self._skills = frozenset(skill.name for skill in surface.state.skills)
         hooks = surface.state.hooks
         self._refusals = tuple(text for hook in hooks if hook.event in _OF_CALLS for text in _messages(hook, surface))
         self._sent_back = (
@@ -76,11 +101,20 @@ class Reader:
                 self._results[tool.name] = validator_of(tool.result)
 
     def turn(self, messages: Sequence[dict[str, Any]], scenario: Scenario) -> Turn:
-        """The request's own part of `messages`: what follows the viewer's message."""
-        begin = self._begin(messages, scenario)
-        turn = Turn(texts=[message["content"] or "" for message in messages[: begin + 1] if message["role"] != "tool"])
-        calls: dict[str, tuple[str, dict[str, Any], bool]] = {}
-        for message in messages[begin + 1 :]:
+        """The request's own part of `messages`: what follows the viewer's message. The Turn is good until the next call.
+
+        A list that has only grown since the last call is read on from there: a request's messages are asked about in
+        every round.
+        """
+        latest = self._latest
+        if latest is None or not latest.goes_on(messages, scenario):
+            begin = self._begin(messages, scenario)
+            texts = [message["content"] or "" for message in messages[: begin + 1] if message["role"] != "tool"]
+            latest = self._latest = _Reading(messages, scenario, list(messages[: begin + 1]), Turn(texts=texts))
+        turn, calls = latest.turn, latest.calls
+        new = messages[len(latest.seen) :]
+        latest.seen += new
+        for message in new:
             if message["role"] == "assistant":
                 turn.rounds += 1
                 made = message.get("tool_calls") or ()
@@ -132,10 +166,10 @@ class Reader:
         return "ok" if validator is None or validator.is_valid(value) else "malformed"
 
     def _loaded(self, skill: str, content: str) -> Came:
-        known = any(skill == offered.name for offered in self._surface.state.skills)
-        if known and content.startswith((self._surface.skill_body(skill), self._notices.already_loaded(skill))):
-            return "ok"
-        return "blocked"
+        if skill not in self._skills:
+            return "blocked"
+        is_loaded = content.startswith(self._surface.skill_body(skill))
+        return "ok" if is_loaded or content.startswith(self._notices.already_loaded(skill)) else "blocked"
 
     def _call(self, function: dict[str, Any]) -> tuple[str, dict[str, Any], bool]:
         """(tool, arguments, whether both are names on offer); what is nobody's name stays as it was written."""

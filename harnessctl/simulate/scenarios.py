@@ -80,7 +80,7 @@ class Scenarios:
         if simulation is None:
             raise UsageError(
                 f"the world {world.name} draws no scenarios: its manifest has no `simulation`",
-                hint="see docs/world.md, or give scenarios as a file",
+                hint="`harnessctl docs world` says what it holds",
             )
         faults = Faults()
         found = load_families(world, faults)

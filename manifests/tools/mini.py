@@ -18,7 +18,7 @@ LEAST_SCORE = 5.0
 
 async def get_product(ctx: ToolContext, link_id: int | None = None) -> dict[str, Any]:
     """Name, price, stock, a coupon and the first facts of a link; of the link on air when no number is given."""
-    number = link_id if link_id is not None else (await stage.get_queue(ctx))["now"]
+    number = link_id if link_id is not None else stage.on_air(ctx)
     item = shelf.link(ctx, number)
     coupons = offers.claimable(ctx, item, most=1)
     found = {"link": number, "name": shelf.title(ctx, item), "price": item["price"], "stock": item["stock"]}

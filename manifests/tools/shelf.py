@@ -9,6 +9,8 @@ from typing import Any
 from harnessctl.errors import ToolError
 from harnessctl.runtime.protocols import ToolContext
 
+#: SQLite takes no larger number, and no room has so many links.
+MOST_LINK_ID = 2**31
 _TERM = re.compile(r"[\u4e00-\u9fff]+|[a-z0-9]+")
 
 
@@ -44,7 +46,7 @@ def link(ctx: ToolContext, link_id: int) -> dict[str, Any]:
         "SELECT l.link_id, l.badge, p.* FROM room_links AS l JOIN products AS p USING (product_id) "
         "WHERE l.room_id = ? AND l.link_id = ?",
         room(ctx)["room_id"],
-        link_id,
+        min(link_id, MOST_LINK_ID),
     )
     if not found:
         raise ToolError(f"there is no link {link_id} in this room")

@@ -12,19 +12,24 @@ from harnessctl.runtime.protocols import ToolContext
 
 async def get_queue(ctx: ToolContext) -> dict[str, Any]:
     """The link on air, as the request or else the table has it, and those that wait, in order."""
+    now = on_air(ctx)
+    return {"now": now, "waiting": [number for number in _waiting(ctx, shelf.room(ctx)["room_id"]) if number != now]}
+
+
+def on_air(ctx: ToolContext) -> int:
+    """The link on air, as the request or else the table has it."""
     room = shelf.room(ctx)["room_id"]
     now = ctx.context.get("current_link_id")
-    if now is None:
-        now = shelf.rows(ctx, "SELECT current_link_id FROM live_state WHERE room_id = ?", room)[0]["current_link_id"]
-    return {"now": now, "waiting": [number for number in _waiting(ctx, room) if number != now]}
+    if now is not None:
+        return now
+    return shelf.rows(ctx, "SELECT current_link_id FROM live_state WHERE room_id = ?", room)[0]["current_link_id"]
 
 
 async def queue_link(link_id: int, place: str, ctx: ToolContext) -> dict[str, Any]:
     """Have a link presented next, or after all that wait. The link on air is never cut off."""
     item = shelf.link(ctx, link_id)
     room = shelf.room(ctx)["room_id"]
-    now = (await get_queue(ctx))["now"]
-    if link_id == now:
+    if link_id == on_air(ctx):
         raise ToolError(f"link {link_id} is on air now")
     if item["stock"] == 0:
         raise ToolError(f"link {link_id} is sold out, so it is not presented")

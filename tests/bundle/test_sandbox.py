@@ -59,3 +59,34 @@ def test_names_and_calls_are_read_from_the_source():
 
 def test_an_expression_cannot_reach_the_interpreter():
     assert compile_expression("''.__class__.__mro__[1].__subclasses__()")({}) is None
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("{{ x.price }}", "3"),
+        ("{{ x._note }}", "kept"),
+        ("{{ x.items() | list | length }}", "3"),
+        ("{{ x.get('price') }}", "3"),
+        ("{{ x.keys is callable }}", "True"),
+        ("{{ x.nothing is defined }}", "False"),
+    ],
+)
+def test_members_of_a_dict_are_read_as_jinja_reads_them(source, text):
+    names = {"x": {"price": 3, "_note": "kept", "keys": 1}}
+    assert compile_template(source).render(names) == text
+
+
+@pytest.mark.parametrize("source", ["{{ x.nothing }}", "{{ x.__class__ }}", "{{ x.update({'a': 1}) }}"])
+def test_what_a_dict_does_not_have_or_may_not_do_is_an_error(source):
+    names = {"x": {"price": 3}}
+    with pytest.raises(jinja2.TemplateError):
+        compile_template(source).render(names)
+    assert names == {"x": {"price": 3}}
+
+
+def test_expressions_share_the_globals_and_leave_the_names_alone():
+    names = {"n": 2}
+    assert compile_expression("range(n) | list")(names) == [0, 1]
+    assert compile_expression("n + dict(a=1).a")(names) == 3
+    assert names == {"n": 2}

@@ -86,6 +86,10 @@ def test_a_finished_run_is_resumed_with_nothing_to_do(capsys: pytest.CaptureFixt
         (["eval", "live-qa", "n=0"], "key n"),
         (["eval", "live-qa", "flaw=clumsy"], "no flaw 'clumsy'"),
         (["eval", "variant-qa", "envelope=bare", "n=1"], "no envelope 'bare'"),
+        (["eval", "live-qa", "suite=variant-qa"], "the suite is given twice"),
+        (["eval", "live-qa", "=1"], "'=1' is not KEY=VALUE"),
+        (["eval", "live-qa", "policy=gpt"], "no choice 'gpt'; there are local, openai, oracle, scripted"),
+        (["eval", "live-qa", "faults.timeout=0.7", "faults.denied=0.7"], "come to 1.4"),
         (["eval", "live-qa", "variant-qa", "--run-dir", "x"], "several runs make a folder each"),
     ],
 )
@@ -123,4 +127,61 @@ def test_comments_have_no_gold_for_the_oracle(capsys: pytest.CaptureFixture[str]
     code = main(["run", "--project", str(project), "policy=oracle", "--input", str(project / "in.jsonl")])
     assert code == 2
     assert "policy=oracle answers scenarios" in capsys.readouterr().err
+    assert not (project / "runs").exists()
+
+
+def test_workers_may_change_when_a_run_goes_on(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    call(capsys, project, "eval", "live-qa", "n=3", "seed=5", "--run-dir", str(project / "r"))
+    code, _, err = call(capsys, project, "eval", "--resume", str(project / "r"), "workers=2")
+    assert (code, "3 of 3 items are done" in err) == (0, True)
+
+
+def test_nothing_is_begun_where_a_later_run_has_a_wrong_key(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    code, out, err = call(capsys, project, "eval", "live-qa", "n=2", "-m", "seed=0,-1")
+    assert (code, out) == (2, "")
+    assert "key seed" in err
+    assert not (project / "runs").exists()
+
+
+def test_a_suite_that_is_named_twice_is_one(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    code, out, _ = call(capsys, project, "eval", "live-qa", "live-qa", "n=2", "--json")
+    assert (code, orjson.loads(out)["counts"]["items"]) == (0, 2)
+
+
+def test_a_run_of_another_job_is_named(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    assert main(["augment", "--project", str(project), "n=1", "envelope=none", "--run-dir", str(project / "a")]) == 0
+    for arguments in (["eval", "--resume", str(project / "a")], ["rescore", str(project / "a")]):
+        code, _, err = call(capsys, project, *arguments)
+        assert code == 2
+        assert "is a run of `harnessctl augment`" in err
+
+
+def test_a_model_that_never_answers_is_a_failure_with_its_cause(
+    capsys: pytest.CaptureFixture[str], project: Path
+) -> None:
+    keys = (
+        "policy=openai",
+        "model=openai",
+        "model.name=m",
+        "model.base_url=http://127.0.0.1:9/v1",
+        "limits.model_retries=0",
+    )
+    code, _, err = call(capsys, project, "eval", "live-qa", "n=2", *keys)
+    assert code == 1
+    assert "no score for 2 items: the request ended `model_error`: cannot connect" in err
+    report = (project / "runs" / "latest-eval" / "report.md").read_text()
+    assert "- No score for 2: the request ended `model_error`" in report
+    assert "what cost something" not in report
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_broken_envelope_is_named_and_leaves_no_run(
+    capsys: pytest.CaptureFixture[str], project: Path, workers: int
+) -> None:
+    path = project / "manifests" / "envelopes" / "torn.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("a: [")
+    code, _, err = call(capsys, project, "eval", "variant-qa", "n=2", "envelope=torn", f"workers={workers}")
+    assert code == 1
+    assert "torn.yaml" in err and "error[yaml-bracket]" in err
     assert not (project / "runs").exists()

@@ -15,7 +15,7 @@ import pytest
 from evaluate_jobs import Evaluate
 
 from harnessctl.errors import HarnessctlError, UsageError
-from harnessctl.evaluate.evaluation import check
+from harnessctl.evaluate.evaluation import check, numbers_left
 from harnessctl.evaluate.files import NAMES, path_of, read_records
 from harnessctl.evaluate.job import Job
 from harnessctl.evaluate.report import markdown
@@ -217,3 +217,49 @@ def test_a_scripted_policy_is_scored(evaluated: Evaluate, tmp_path: Path) -> Non
     assert report.intents["spam"].accuracy == 0
     two, _ = evaluated("two", policy="scripted", script=str(script), workers=2)
     assert files(one) == files(two)
+
+
+@pytest.mark.parametrize("name", ["scenarios", "trajectories", "variations"])
+@pytest.mark.parametrize("kept", [0, 4])
+def test_rescoring_replaces_nothing_where_lines_are_missing(evaluated: Evaluate, name: str, kept: int) -> None:
+    folder, _ = evaluated(n=5, suite="variant-qa")
+    path = path_of(folder, name)
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:kept]))
+    before = files(folder)
+    with pytest.raises(
+        HarnessctlError,
+        match="no scenarios are recorded" if (name, kept) == ("scenarios", 0) else f"{name}.jsonl: ends after {kept}",
+    ):
+        rescore(folder, writes=["reserve"])
+    assert files(folder) == before
+
+
+def test_rescoring_makes_scores_that_are_gone(evaluated: Evaluate) -> None:
+    folder, _ = evaluated(n=5, suite="variant-qa")
+    before = files(folder)
+    path_of(folder, "scores").unlink()
+    assert rescore(folder, writes=["reserve"]) == 5
+    assert files(folder) == before
+
+
+def test_a_report_says_why_items_have_no_score(evaluated: Evaluate, tmp_path: Path) -> None:
+    script = tmp_path / "script.jsonl"
+    script.write_text('{"content": "Welcome!"}\n')
+    _, report = evaluated(n=3, policy="scripted", script=str(script))
+    said = [why for why, _ in report.unscored]
+    assert sum(count for _, count in report.unscored) == report.total.items - report.total.scored
+    assert all(f": {why}" in markdown(report) for why in said)
+    assert not [reason for _, reason, _ in report.reasons if reason in said]
+
+
+def test_only_what_was_done_is_looked_for(job: Callable[..., Job]) -> None:
+    wanted = job(n=10_000_000)
+    with wanted.setting() as setting:
+        ids = [setting.scenario_id(number) for number in range(6)]
+        assert numbers_left(wanted, setting, []) == range(10_000_000)
+        assert numbers_left(wanted, setting, ids[:3]) == range(3, 10_000_000)
+    some = job(n=8)
+    with some.setting() as setting:
+        assert list(numbers_left(some, setting, [ids[1], ids[5], ids[4]])) == [0, 2, 3, 6, 7]
+        with pytest.raises(UsageError, match="not of this suite: other"):
+            numbers_left(some, setting, [ids[0], "other"])

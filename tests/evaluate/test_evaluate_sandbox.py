@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 
 from harnessctl.bundle.validators import validator_of
+from harnessctl.evaluate.settled import settled
 from harnessctl.records.comment import CommentInput
 from harnessctl.simulate.answers import KEPT, Answers
 from harnessctl.simulate.clock import still_clock
@@ -80,6 +83,29 @@ def test_a_renewed_sandbox_is_a_new_one(world: LiveWorld, statements: list[str])
         assert first["now"] == {"room": "a", "name": "tea"}
 
 
+def test_a_write_is_seen_whoever_made_it_and_whenever(world: LiveWorld) -> None:
+    with world.sandbox() as sandbox:
+        first = sandbox.context(asked())
+        sandbox.connection()
+        sandbox.renew()
+        thread = threading.Thread(target=write, args=(sandbox, CHANGE))
+        thread.start()
+        thread.join()
+        sandbox.renew()
+        assert sandbox.context(asked()) == first
+        write(sandbox, CHANGE)
+        sandbox.rest()
+        sandbox.renew()
+        assert sandbox.context(asked()) == first
+
+
+def test_a_connection_whose_rows_a_tool_changed_is_not_handed_on(world: LiveWorld) -> None:
+    with world.sandbox() as sandbox:
+        sandbox.connection().row_factory = None
+        sandbox.renew()
+        assert sandbox.connection().execute("SELECT room FROM state").fetchone()["room"] == "a"
+
+
 def test_an_untouched_sandbox_keeps_its_connection(world: LiveWorld) -> None:
     with world.sandbox() as sandbox:
         before = sandbox.connection()
@@ -147,3 +173,14 @@ def test_validators_are_shared_by_content() -> None:
     assert validator_of({"const": 2**70}).is_valid(2**70)
     with pytest.raises(ValueError, match="nonsuch"):
         validator_of({"type": "nonsuch"})
+
+
+def test_a_run_leaves_the_collector_as_it_found_it() -> None:
+    assert gc.get_freeze_count() == 0
+    with settled():
+        assert gc.get_freeze_count() > 0
+        frozen = gc.get_freeze_count()
+        with settled():
+            assert gc.get_freeze_count() == frozen
+        assert gc.get_freeze_count() == frozen
+    assert gc.get_freeze_count() == 0

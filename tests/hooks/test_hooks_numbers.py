@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 from hook_scenes import SKILLS, call, decide, scene
 from hypothesis import given, settings
@@ -238,3 +240,8 @@ def test_a_text_is_always_grounded_in_itself(text):
 
 def test_canonical():
     assert [canonical(n) for n in ("0", "000", "0.0", "00.50", "10", "1.010")] == ["0", "0", "0", "0.5", "10", "1.01"]
+
+
+@pytest.mark.parametrize("value", [0, -7, 10**30, -(10**30), 2**64, 2**200])
+def test_whole_numbers_of_any_size_are_known_by_their_digits(value: int) -> None:
+    assert known_numbers({"a": [value]}) == [format(Decimal(abs(value)), "f")]

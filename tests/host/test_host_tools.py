@@ -86,6 +86,7 @@ def test_get_product_in_both_languages(desk):
 
 def test_get_product_knows_the_room_and_its_numbers(desk):
     assert desk.refused("get_product", link_id=99) == "there is no link 99 in this room"
+    assert desk.refused("get_product", link_id=10**30).startswith("there is no link 1000")
     assert desk.refused("get_product", link_id=1, room="nowhere") == "there is no such live room"
 
 

@@ -26,7 +26,8 @@ class VariantQa:
     size = 978
 
     def items(self, setting: Setting) -> Items:
-        """Scenario `number` with its variant."""
+        """Scenario `number` with its variant. What is wrong with the envelope is said here, not by the first variant."""
+        setting.check_envelope()
         return _Items(setting)
 
 

@@ -6,6 +6,7 @@ could not be run. One that never waits is a plain function (`test`); only the ot
 
 from __future__ import annotations
 
+import functools
 import json
 import operator
 from collections.abc import Awaitable, Callable, Mapping
@@ -119,11 +120,13 @@ def read_spec(raw: Any, kind: type[S]) -> S:
         raise HookError(f"not a {kind.__name__}: {error}") from error
 
 
+@functools.cache
 def value_of(target: str) -> Callable[[Moment], Any]:
     """A function that takes the target out of a moment as it is."""
     return operator.attrgetter(f"scene.{target}")
 
 
+@functools.cache
 def text_of(target: str) -> Callable[[Moment], str]:
     """A function that takes the target out of a moment as text: arguments and results that are no text as compact JSON."""
     read = value_of(target)

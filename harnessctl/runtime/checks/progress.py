@@ -69,10 +69,11 @@ def _names(spec: ToolCalledCheck, setting: Setting) -> frozenset[str]:
     unknown = [name for name in spec.tools if name not in setting.tools]
     if unknown:
         raise HookError(f"tool_called: there is no tool {', '.join(f'`{name}`' for name in unknown)}")
+    tags = set(spec.tags)
     return frozenset(
         tool.name
         for tool in setting.tools.values()
-        if (not spec.tools or tool.name in spec.tools) and (not spec.tags or not set(spec.tags).isdisjoint(tool.tags))
+        if (not spec.tools or tool.name in spec.tools) and (not tags or not tags.isdisjoint(tool.tags))
     )
 
 
