@@ -25,7 +25,7 @@ T = TypeVar("T")
 #: Makes what a worker works with, once in each process; it and its results are pickled.
 Opener = Callable[[], Callable[[int], T]]
 
-CHUNK = 16
+CHUNK = 32
 
 _work: Callable[[int], Any] | None = None
 

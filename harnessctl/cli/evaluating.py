@@ -17,10 +17,10 @@ from harnessctl.cli import output
 from harnessctl.cli.process import ended_by_signals, stdout_kept_for_data, undisturbed
 from harnessctl.cli.progress import Progress
 from harnessctl.cli.project import judge_source, open_bundle, project_root
-from harnessctl.errors import HarnessctlError, StorageError, UsageError
+from harnessctl.errors import HarnessctlError, RecordError, StorageError, UsageError
 from harnessctl.evaluate.config import EvalConfig
 from harnessctl.evaluate.evaluation import REPORT, Evaluated, check, counts_of, evaluate, size_of, write_report
-from harnessctl.evaluate.files import path_of, read_records
+from harnessctl.evaluate.files import drop_unanswered, path_of, read_records
 from harnessctl.evaluate.job import Job, judges_for
 from harnessctl.evaluate.outcome import Outcome
 from harnessctl.evaluate.report import COLUMNS, Report, cells, percent
@@ -129,9 +129,12 @@ class EvalCommand:
         return done
 
     def _carry_out(self, job: Job, folder: RunFolder, setting: Setting) -> Evaluated:
+        unanswered = drop_unanswered(folder.path) if self.resume is not None else 0
         before = sum(1 for _ in read_records(folder.path, "scores"))
         if self.resume is not None:
             output.talk(f"resuming {folder.path}: {before} of {size_of(job)} items are done")
+            if unanswered:
+                output.talk(f"{output.plural(unanswered, 'item')} at the end had no answer and will be asked again")
             folder.record = msgspec.structs.replace(folder.record, status="running", finished=None)
             folder.save()
         progress = Progress(job.config.suite, total=size_of(job), done=before, quiet_s=QUIET_S)
@@ -229,16 +232,23 @@ def _tell_user(setting: Setting, n: int) -> None:
         output.talk(f"    hint: `harnessctl world sample user=llm n={n} seed={setting.config.seed}` asks for them")
 
 
+class _Known(msgspec.Struct):
+    """What run.json tells a scorer of the harness."""
+
+    writes: list[str] = []
+    loader: str = "load_skill"
+
+
 def rescore_run(run: Path) -> Rescored:
     """Score a run's records again and write its report anew."""
     folder = _run_of(run)
     config = recipes.typed(_config_of(folder), EvalConfig, job="eval")
+    try:
+        known = msgspec.convert(folder.record.extra, _Known)
+    except msgspec.ValidationError as error:
+        raise RecordError(f"{folder.path / 'run.json'}: extra: {error}") from error
     with folder.held(RECORDS):
-        changed = rescore(
-            folder.path,
-            writes=folder.record.extra.get("writes", []),
-            loader=folder.record.extra.get("loader", "load_skill"),
-        )
+        changed = rescore(folder.path, writes=known.writes, loader=known.loader)
     report = write_report(folder, config)
     output.talk(f"{output.plural(changed, 'score')} changed: {path_of(folder.path, 'scores')}")
     return Rescored(run=str(folder.path), items=report.total.items, changed=changed, report=report)

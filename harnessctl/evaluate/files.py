@@ -87,6 +87,20 @@ class EvalFiles:
         self._stack.close()
 
 
+def drop_unanswered(folder: Path) -> int:
+    """Take back the last items of a run that no model answered (its endpoint had gone, say), so that they are asked again;
+    returns how many. Only the last ones: a file is cut at its end, which no crash can leave half done.
+    """
+    with EvalFiles(folder) as files:
+        done = len(files.done)
+    unanswered = 0
+    for _, trajectory in read_json_lines(path_of(folder, "trajectories")) if done else ():
+        unanswered = unanswered + 1 if trajectory.get("stop") == "model_error" else 0
+    if unanswered:
+        _keep_lines(path_of(folder, "scores"), done - unanswered)
+    return unanswered
+
+
 def _keep_lines(path: Path, count: int) -> None:
     """Cut what follows the first `count` lines of `path` off."""
     try:

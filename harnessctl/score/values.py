@@ -81,6 +81,8 @@ def beside_the_question(reply: Said, gold: Gold, trajectory: Trajectory) -> list
     if not said:
         return []
     calls = [call.arguments for call in (*gold.calls, *gold.optional, *(c for plan in gold.alternatives for c in plan))]
+    if any(type(value) is int and str(value) in said for arguments in calls for value in arguments.values()):
+        return []  # as nearly every right reply: the rest need not be read
     facts = [text for fact in gold.facts for text in fact.any]
     asked = [trajectory.request.get("text"), *(m.get("text") for m in trajectory.request.get("messages") or ())]
     # From what is the least to read on; none is read further than needed.

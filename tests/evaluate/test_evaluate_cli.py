@@ -185,3 +185,30 @@ def test_a_broken_envelope_is_named_and_leaves_no_run(
     assert code == 1
     assert "torn.yaml" in err and "error[yaml-bracket]" in err
     assert not (project / "runs").exists()
+
+
+def test_what_no_model_answered_at_the_end_is_asked_again(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    script = project / "script.jsonl"
+    keys = ("live-qa", "n=20", "policy=scripted", f"script={script}")
+    script.write_text('{"content": "Hi."}\n' * 12)
+    code, _, err = call(capsys, project, "eval", *keys, "--run-dir", str(project / "r"))
+    assert code == 0
+    assert "the script has run out" in err
+    script.write_text('{"content": "Hi."}\n' * 500)
+    code, _, err = call(capsys, project, "eval", "--resume", str(project / "r"))
+    assert code == 0
+    assert "at the end had no answer and will be asked again" in err
+    call(capsys, project, "eval", *keys, "--run-dir", str(project / "unbroken"))
+    for name in ("scenarios", "trajectories", "scores"):
+        resumed, unbroken = ((project / run / f"{name}.jsonl").read_bytes() for run in ("r", "unbroken"))
+        assert resumed == unbroken
+        assert resumed.count(b"\n") == 20
+
+
+def test_an_altered_record_is_named(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    call(capsys, project, "eval", "live-qa", "n=2", "--run-dir", str(project / "r"))
+    path = project / "r" / "run.json"
+    path.write_bytes(orjson.dumps(orjson.loads(path.read_bytes()) | {"extra": {"writes": 7}}))
+    code, _, err = call(capsys, project, "rescore", str(project / "r"))
+    assert code == 1
+    assert "run.json: extra: " in err
