@@ -61,7 +61,7 @@ class Counting:
 
     def __init__(self, state: HarnessState, without_wording: Iterable[str] = ()) -> None:
         self.state = state
-        self._without = list(without_wording)
+        self.without_wording = list(without_wording)
         self._skills = {skill.name: [rule.id for rule in skill.rules] for skill in state.skills}
         self._tools = [tool.name for tool in state.tools]
         self._blocks = {block.id: [item.id for item in block.items] for block in state.prompt.blocks if block.items}
@@ -120,7 +120,7 @@ class Counting:
             limits={name: self._values[name] for name in self._limits if name in self._values},
             hooks={name: self._hooks[name].applied() for name in sorted(self._hooks)},
             fallbacks=self._fallbacks,
-            without_wording=self._without,
+            without_wording=self.without_wording,
             refusals=self._refusals,
         )
 

@@ -155,6 +155,9 @@ class AugmentCommand:
             status = "interrupted"
             with suppress(OSError):
                 output.talk(f"interrupted; go on with `harnessctl augment --resume {folder.path}`")
+            with undisturbed():  # it may have come between a record and its being counted
+                counting = Counting(counting.state, counting.without_wording)
+                job.replay(counting)
         except BaseException:
             with undisturbed(), suppress(StorageError):
                 self._finish(folder, counting, "failed", title)
