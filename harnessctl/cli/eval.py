@@ -31,7 +31,7 @@ def eval_(
     project: Project = None,
     json: Json = False,
 ) -> None:
-    """Let a policy answer a suite's items; score and report what it does."""
+    """Let a policy answer a suite's items, and score it."""
     from harnessctl.cli import output
     from harnessctl.cli.evaluating import EvalCommand
 
@@ -57,7 +57,7 @@ def rescore(
     run: Annotated[Path, typer.Argument(help="A run folder of eval, such as runs/latest-eval.", show_default=False)],
     json: Json = False,
 ) -> None:
-    """Score a run's records again with the rules of this version; nothing is answered."""
+    """Score a run's records again; nothing is answered."""
     from harnessctl.cli import output
     from harnessctl.cli.evaluating import rescore_run, show
 

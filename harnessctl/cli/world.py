@@ -21,7 +21,7 @@ Cfg = Annotated[bool, typer.Option("--cfg", help="Print the resolved recipe and 
 
 @app.command()
 def build(arguments: Arguments = None, project: Project = None, cfg: Cfg = False, json: Json = False) -> None:
-    """Build a world's database; show its tables, its FAQ and what is drawn from it."""
+    """Build a world's database; show what is in it."""
     from harnessctl.cli import output
     from harnessctl.cli.simulating import WorldCommand
 
@@ -63,7 +63,10 @@ def check(
     cfg: Cfg = False,
     json: Json = False,
 ) -> None:
-    """List the scenarios that the oracle cannot complete, with the reason; exit 1 when there are any."""
+    """List scenarios that the oracle cannot complete.
+
+    Each with the reason; exit 1 when there are any.
+    """
     from harnessctl.cli import output
     from harnessctl.cli.simulating import WorldCommand
 
@@ -125,7 +128,10 @@ def serve_mcp(
     ] = "HARNESSCTL_MCP_TOKEN",
     project: Project = None,
 ) -> None:
-    """Serve the tools of a harness, over its world, as an MCP server: stdio, or HTTP on this machine alone."""
+    """Serve a harness's tools as an MCP server.
+
+    Over its world, on stdio, or HTTP on this machine alone.
+    """
     from harnessctl.cli.rendering import context_of
     from harnessctl.cli.simulating import WorldCommand
 

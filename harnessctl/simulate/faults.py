@@ -52,6 +52,8 @@ class Faults:
         persists = stream.chance(self.rates.persist)
         if kind is None or (number > 0 and not persists):
             return None
+        if kind == "stale" and tool.effect == "write":
+            return None  # what was just written is not old, and making it again would be wrong
         return _fault(kind, tool, args, stream)
 
     def _kind(self, drawn: float) -> str | None:

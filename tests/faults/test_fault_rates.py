@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -151,3 +152,9 @@ def test_faults_reach_the_record_and_the_model_through_an_agent(project):
     ]  # fmt: skip
     assert (trajectory.stop, trajectory.reply) == ("replied", "Item 1 is 39.5 yuan.")
     assert any("answer" in str(message.get("content")) for message in trajectory.messages if message["role"] == "tool")
+
+
+def test_what_was_just_written_is_not_old():
+    faults = Faults(FaultRates(stale=1.0))
+    assert faults.draw("r", TOOL, {"item": 1}, 0) is not None
+    assert faults.draw("r", msgspec.structs.replace(TOOL, effect="write"), {"item": 1}, 0) is None
