@@ -10,22 +10,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
-# In place of this folder, in which `requests.py` would hide the library of that name.
-sys.path[0] = str(Path(__file__).resolve().parents[1])
-
-from harnessctl.bundle.files import Bundle  # noqa: E402
-from harnessctl.compile.revision import compiled  # noqa: E402
-from harnessctl.evaluate.config import EvalConfig, FaultsConfig  # noqa: E402
-from harnessctl.evaluate.job import Job  # noqa: E402
-from harnessctl.evaluate.report import COLUMNS, Row, percent, row_of  # noqa: E402
-from harnessctl.evaluate.workers import outcomes  # noqa: E402
-from harnessctl.policies import ModelConfig, SamplingConfig  # noqa: E402
-from harnessctl.records.score import DIMENSIONS, Score  # noqa: E402
-from harnessctl.simulate.flaws import flaws  # noqa: E402
+from harnessctl.bundle.files import Bundle
+from harnessctl.compile.revision import compiled
+from harnessctl.evaluate.config import EvalConfig, FaultsConfig
+from harnessctl.evaluate.job import Job
+from harnessctl.evaluate.report import COLUMNS, Row, percent, row_of
+from harnessctl.evaluate.workers import outcomes
+from harnessctl.policies import ModelConfig, SamplingConfig
+from harnessctl.records.score import DIMENSIONS, Score
+from harnessctl.simulate.flaws import flaws
 
 ROOT = Path(__file__).resolve().parents[1]
 NO_FAULTS = FaultsConfig(timeout=0.0, malformed=0.0, denied=0.0, stale=0.0)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import functools
 import re
 import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from harnessctl.augment.languages import Language, languages
 from harnessctl.augment.once import once
-from harnessctl.augment.operator import Draft, Settings
+from harnessctl.augment.operator import Dimension, Draft, Settings, Stage
 from harnessctl.augment.stream import Stream
 from harnessctl.augment.words import parts_of, words_of
 from harnessctl.bundle.state import HarnessState, Part, Rule, Skill
@@ -77,25 +78,50 @@ def entries(pool: PoolName, language: Language) -> tuple[Entry, ...]:
     return tuple(out)
 
 
-def add_from_pool(pool: PoolName, draft: Draft, settings: Settings, stream: Stream, count: tuple[int, int]) -> bool:
-    """Write some skills of a pool, at random places among the others, into the draft; false when none is left."""
-    low, high = (int(bound) for bound in settings.count or count)
-    style = style_of(draft.state)
-    changes = draft.changes
-    here = {skill.name for skill in changes.added_skills}
-    open_to = [entry for entry in _fitting(draft.state)[pool] if entry.name not in here]
-    drawn = stream.shuffled(open_to)[: stream.integer(low, high)]
-    if not drawn:
-        return False
-    order = list(changes.skill_order) or [
-        skill.name for skill in (*draft.state.skills, *changes.added_skills) if skill.name not in changes.masked_skills
-    ]
-    for entry in drawn:
-        skill = _skill(draft.names.wished("skill", entry.name, stream), entry, style, stream)
-        changes.added_skills.append(skill)
-        order.insert(stream.integer(0, len(order)), skill.name)
-    changes.skill_order = order
-    return True
+class PoolOperator:
+    """An operator that puts skills of a pool among the others, at random places. Target: `skills`; `count` is how many,
+    from and to, where the envelope says nothing.
+
+    They are on offer and that is all: no gold names one, so that an agent that chooses by what a skill is for scores as
+    before.
+    """
+
+    dimension: Dimension = "skill-identifier"
+    stage: Stage = "add"
+    keeps_difficulty = True
+    options: Mapping[str, Any] = {}
+    reads: frozenset[str] = frozenset({"count"})
+
+    def __init__(self, name: str, pool: PoolName, count: tuple[int, int]) -> None:
+        self.name = name
+        self._pool: PoolName = pool
+        self._count = count
+
+    def targets(self, draft: Draft) -> Sequence[str]:
+        """The list of skills, where there is one."""
+        return ("skills",) if draft.state.skills else ()
+
+    def apply(self, target: str, draft: Draft, settings: Settings, stream: Stream) -> bool:
+        """False when none of the pool is left."""
+        low, high = (int(bound) for bound in settings.count or self._count)
+        style = style_of(draft.state)
+        changes = draft.changes
+        here = {skill.name for skill in changes.added_skills}
+        open_to = [entry for entry in _fitting(draft.state)[self._pool] if entry.name not in here]
+        drawn = stream.shuffled(open_to)[: stream.integer(low, high)]
+        if not drawn:
+            return False
+        order = list(changes.skill_order) or [
+            skill.name
+            for skill in (*draft.state.skills, *changes.added_skills)
+            if skill.name not in changes.masked_skills
+        ]
+        for entry in drawn:
+            skill = _skill(draft.names.wished("skill", entry.name, stream), entry, style, stream)
+            changes.added_skills.append(skill)
+            order.insert(stream.integer(0, len(order)), skill.name)
+        changes.skill_order = order
+        return True
 
 
 def _skill(name: str, entry: Entry, style: Style, stream: Stream) -> Skill:

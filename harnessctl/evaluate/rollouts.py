@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
 
 from harnessctl.assembly import open_agent
 from harnessctl.bundle.files import Bundle
@@ -28,6 +27,7 @@ from harnessctl.runtime.surface import SurfaceView
 from harnessctl.score.rules import RuleScorer
 from harnessctl.score.scorer import Scorer, Tables
 from harnessctl.simulate.clock import still_clock
+from harnessctl.simulate.end_state import table_rows
 from harnessctl.simulate.faults import Faults
 from harnessctl.simulate.world import LiveWorld
 
@@ -79,7 +79,8 @@ class Rollouts:
                 else:
                     async with self._agent(item.bundle) as agent:
                         trajectory = await agent.run(request, world=world)
-                after = end_tables(item.scenario, world)
+                gold = item.scenario.gold
+                after = table_rows(world, gold.end_state) if gold is not None and gold.end_state else None
             except BaseException:
                 world.close()
                 raise
@@ -148,16 +149,3 @@ class Rollouts:
                 surface=surface,
             )
         )
-
-
-def end_tables(scenario: Scenario, world: LiveWorld) -> Tables | None:
-    """The tables that the gold names, as they are now; None where it names none."""
-    if scenario.gold is None or not scenario.gold.end_state:
-        return None
-    db = world.connection()
-    names = sorted({state.table for state in scenario.gold.end_state})
-    return {name: [_row(row) for row in db.execute(f'SELECT * FROM "{name}"')] for name in names}
-
-
-def _row(row: Any) -> dict[str, Any]:
-    return {name: row[name] for name in row.keys()}  # noqa: SIM118 - sqlite3.Row iterates over values

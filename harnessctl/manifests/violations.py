@@ -30,6 +30,10 @@ _ELSEWHERE = {
 }
 
 
+_SIGNS = {"minimum": ">=", "maximum": "<=", "exclusiveMinimum": ">", "exclusiveMaximum": "<"}
+_BOUNDS = frozenset({"maxLength", "minLength", "maxItems", "minItems", "maxProperties", "minProperties", *_SIGNS})
+
+
 def explain(document: Document, at: tuple[PathPart, ...], error: Any, schema: dict[str, Any]) -> Iterator[Fault]:
     """The faults for one error of a validator run on the value at `at`; `schema` is the whole schema."""
     where = (*at, *error.instance_path)
@@ -96,30 +100,25 @@ def explain(document: Document, at: tuple[PathPart, ...], error: Any, schema: di
             got=shown(bad),
             allowed=_description(kind.error, schema) or str(kind.error.message),
         )
-    elif name in ("maxLength", "minLength"):
-        yield document.fault(
-            "schema-length",
-            f"`{field}` is too {'long' if name == 'maxLength' else 'short'}",
-            *where,
-            got=f"{len(value)} characters",
-            allowed=f"{'at most' if name == 'maxLength' else 'at least'} {kind.limit}",
-        )
-    elif name in ("maxItems", "minItems", "maxProperties", "minProperties"):
-        least = name.startswith("min")
-        yield document.fault(
-            "schema-length",
-            f"`{field}` has too {'few' if least else 'many'} entries",
-            *where,
-            got=str(len(value)),
-            allowed=f"at {'least' if least else 'most'} {kind.limit}",
-        )
-    elif name in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"):
-        sign = {"minimum": ">=", "maximum": "<=", "exclusiveMinimum": ">", "exclusiveMaximum": "<"}[name]
-        yield document.fault(
-            "schema-range", f"`{field}` is out of range", *where, got=shown(value), allowed=f"{sign} {kind.limit}"
-        )
+    elif name in _BOUNDS:
+        yield _beyond(document, where, kind, name, field, value)
     else:
         yield document.fault("schema-value", f"`{field}` does not fit: {error.message[:200]}", *where)
+
+
+def _beyond(document: Document, where: tuple[PathPart, ...], kind: Any, name: str, field: str, value: Any) -> Fault:
+    """The fault of a value that is too long, too large, or too short or small."""
+    bound = f"at {'least' if name.startswith('min') else 'most'} {kind.limit}"
+    if name.endswith("Length"):
+        size = "short" if name == "minLength" else "long"
+        message, got = f"`{field}` is too {size}", f"{len(value)} characters"
+        return document.fault("schema-length", message, *where, got=got, allowed=bound)
+    if name in _SIGNS:
+        allowed = f"{_SIGNS[name]} {kind.limit}"
+        return document.fault("schema-range", f"`{field}` is out of range", *where, got=shown(value), allowed=allowed)
+    size = "few" if name.startswith("min") else "many"
+    message = f"`{field}` has too {size} entries"
+    return document.fault("schema-length", message, *where, got=str(len(value)), allowed=bound)
 
 
 def _any_of(

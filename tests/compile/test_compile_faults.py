@@ -16,11 +16,12 @@ WORLD = "manifests/worlds/stall.yaml"
 EXAMPLES = "skills/item-qa/examples.yaml"
 
 
-def expect(found: list[str], *expected: str) -> None:
-    """Each expected text is in a fault, and there are no other faults than those."""
+def are(found: list[str], *expected: str) -> bool:
+    """Each expected text is in a fault, and there are no other faults than those; fails with what is amiss."""
     for text in expected:
         assert any(text in fault for fault in found), (text, found)
     assert len(found) == len(expected), found
+    return True
 
 
 REFERENCES = {
@@ -41,7 +42,7 @@ REFERENCES = {
 
 @pytest.mark.parametrize(("old", "new", "expected"), REFERENCES.values(), ids=REFERENCES.keys())
 def test_references(faults: Faults, old: str, new: str, expected: str) -> None:
-    expect(faults({"skills/upsell/SKILL.md": (old, new)}), expected)
+    assert are(faults({"skills/upsell/SKILL.md": (old, new)}), expected)
 
 
 def test_words_that_only_resemble_names_are_words(faults: Faults) -> None:
@@ -51,14 +52,14 @@ def test_words_that_only_resemble_names_are_words(faults: Faults) -> None:
 
 def test_a_name_that_is_a_tool_and_a_skill(faults: Faults) -> None:
     tool = "  - name: upsell\n    description: Shows `upsell`.\n    final: {}\n  - name: refuse\n"
-    expect(
+    assert are(
         faults({TOOLS: ("  - name: refuse\n", tool)}),
         "catalog.yaml:28:24: error[ref-ambiguous]: `upsell` is a tool and a skill; allowed `tool:upsell` or `skill:upsell`",
     )
 
 
 def test_names_of_other_harnesses_are_not_mentioned(faults: Faults) -> None:
-    expect(
+    assert are(
         faults({HARNESS: ("[item-qa, upsell]", "[upsell]"), HOOKS: ("    enforces: [item-qa#lookup]\n", ""),
                 "skills/upsell/SKILL.md": ("kind: strategy", "kind: reply")}),
         "catalog.yaml:5:56: error[ref-not-included]: `item-qa` is a skill of skills/item-qa/SKILL.md; got item-qa; "
@@ -91,19 +92,19 @@ RULES = {
 
 @pytest.mark.parametrize(("old", "new", "expected"), RULES.values(), ids=RULES.keys())
 def test_rules(faults: Faults, old: str, new: str, expected: str) -> None:
-    expect(faults({SKILL: (old, new)}), expected)
+    assert are(faults({SKILL: (old, new)}), expected)
 
 
 def test_skill_headers(faults: Faults) -> None:
-    expect(
+    assert are(
         faults({SKILL: ("name: item-qa\n", "name: item_qa\n")}),
         'SKILL.md:2:7: error[schema-pattern]: `name` is not of the form that is allowed; got "item_qa"',
         "SKILL.md:2:7: error[skill-name]: the skill's name is not its folder's; got item_qa; allowed item-qa",
     )
-    expect(faults({SKILL: ("kind: reply", "kind: answer")}), "SKILL.md:4:36: error[skill-kind]")
-    expect(faults({SKILL: ('"1.2.0"', '"1.2"')}), "SKILL.md:4:21: error[skill-version]")
-    expect(faults({"skills/upsell/SKILL.md": ("Offer one more.\n", "")}), "SKILL.md: error[skill-empty]")
-    expect(faults({"skills/upsell/SKILL.md": ("Offer one more.\n", "x\n" * 501)}), "warning[skill-long]")
+    assert are(faults({SKILL: ("kind: reply", "kind: answer")}), "SKILL.md:4:36: error[skill-kind]")
+    assert are(faults({SKILL: ('"1.2.0"', '"1.2"')}), "SKILL.md:4:21: error[skill-version]")
+    assert are(faults({"skills/upsell/SKILL.md": ("Offer one more.\n", "")}), "SKILL.md: error[skill-empty]")
+    assert are(faults({"skills/upsell/SKILL.md": ("Offer one more.\n", "x\n" * 501)}), "warning[skill-long]")
 
 
 EXAMPLE_FAULTS = {
@@ -116,7 +117,7 @@ EXAMPLE_FAULTS = {
 
 @pytest.mark.parametrize(("old", "new", "expected"), EXAMPLE_FAULTS.values(), ids=EXAMPLE_FAULTS.keys())
 def test_examples(faults: Faults, old: str, new: str, expected: str) -> None:
-    expect(faults({EXAMPLES: (old, new)}), expected)
+    assert are(faults({EXAMPLES: (old, new)}), expected)
 
 
 TOOL_FAULTS = {
@@ -164,7 +165,7 @@ def test_tools(faults: Faults, old: str, new: str, expected: str) -> None:
     if "kind: Hooks" in new:
         found = found[:1]
     found = [fault for fault in found if "example-arguments" not in fault]
-    expect(found, expected)
+    assert are(found, expected)
 
 
 CODE_FAULTS = {
@@ -177,7 +178,7 @@ CODE_FAULTS = {
 @pytest.mark.parametrize(("old", "new", "expected"), CODE_FAULTS.values(), ids=CODE_FAULTS.keys())
 def test_code(faults: Faults, old: str, new: str, expected: str) -> None:
     found = [f for f in faults({"manifests/tools/shelf.py": (old, new)}) if "needs `link`" not in f]
-    expect(found, expected)
+    assert are(found, expected)
 
 
 HOOK_FAULTS = {
@@ -245,13 +246,13 @@ def test_hooks(faults: Faults, old: str, new: str, expected: str) -> None:
     found = faults({HOOKS: (old, new)})
     if "rewrite," in new and "rewrite:" not in new:
         found = [fault for fault in found if "nobody reads" not in fault]
-    expect(found, expected)
+    assert are(found, expected)
 
 
 def test_end_decides_nothing(faults: Faults) -> None:
     hook = "    event: end\n    check: {max_chars: 80}\n    otherwise: {action: block}\n"
     text = "apiVersion: harnessctl/v1\nkind: Hooks\nhooks:\n  - id: late\n" + hook
-    expect(
+    assert are(
         faults({HOOKS: text, HARNESS: ("require_skill: reply", "require_skill: none")}),
         "guards.yaml:7:25: error[hook-action]: at the end nothing can be decided any more; got block; allowed warn, or observe",
     )
@@ -326,19 +327,21 @@ def test_harnesses(faults: Faults, old: str, new: str, expected: str) -> None:
         found = [fault for fault in found if expected.split("]")[0].split("[")[1] in fault]
     if new.startswith(("prompt: man", "world: stal")):
         found = [fault for fault in found if "harness.yaml" in fault]
-    expect(found, expected)
+    assert are(found, expected)
 
 
 def test_two_harnesses_of_one_name(faults: Faults, shop: Callable[..., object]) -> None:
     text = "apiVersion: harnessctl/v1\nkind: Harness\nname: shop\nversion: 1.0.0\ninclude: {}\nprompt: empty\n"
     prompt = "apiVersion: harnessctl/v1\nkind: PromptPipeline\nname: empty\nblocks: [{id: a, template: Hi.}]\n"
     found = faults({"manifests/mini.yaml": text, "manifests/prompts/empty.yaml": prompt})
-    expect(found, "manifests/mini.yaml:3:7: error[harness-duplicate]: two harnesses are called `shop`")
+    assert are(found, "manifests/mini.yaml:3:7: error[harness-duplicate]: two harnesses are called `shop`")
 
 
 def test_a_required_reply_skill_is_there(faults: Faults) -> None:
     found = faults({SKILL: ("kind: reply", "kind: strategy")})
-    expect(found, "harness.yaml:14:16: error[require-skill]: a reply skill is required and the harness includes none")
+    assert are(
+        found, "harness.yaml:14:16: error[require-skill]: a reply skill is required and the harness includes none"
+    )
 
 
 def test_judges_do_not_judge_each_other(faults: Faults) -> None:
@@ -362,7 +365,7 @@ def test_judges_do_not_judge_each_other(faults: Faults) -> None:
             ),
         }
     )
-    expect(found, "second.yaml:6:30: error[judge-cycle]: a harness is judged by itself; got judge -> shop -> judge")
+    assert are(found, "second.yaml:6:30: error[judge-cycle]: a harness is judged by itself; got judge -> shop -> judge")
 
 
 WORLD_FAULTS = {
@@ -378,7 +381,7 @@ WORLD_FAULTS = {
 
 @pytest.mark.parametrize(("old", "new", "expected"), WORLD_FAULTS.values(), ids=WORLD_FAULTS.keys())
 def test_worlds(faults: Faults, old: str, new: str, expected: str) -> None:
-    expect(faults({WORLD: (old, new)}), expected)
+    assert are(faults({WORLD: (old, new)}), expected)
 
 
 def test_all_faults_of_all_sources_come_at_once(faults: Faults) -> None:
@@ -400,8 +403,8 @@ def test_all_faults_of_all_sources_come_at_once(faults: Faults) -> None:
 
 
 def test_a_source_that_cannot_be_read_does_not_make_its_names_unknown(faults: Faults) -> None:
-    expect(faults({TOOLS: ("kind: Tools", "kind: Tools\n  x: 1")}), "catalog.yaml:3:4: error[yaml-colon]")
-    expect(faults({HARNESS: ("kind: Harness", "kind: [Harness")}), "harness.yaml:2:7: error[yaml-bracket]")
+    assert are(faults({TOOLS: ("kind: Tools", "kind: Tools\n  x: 1")}), "catalog.yaml:3:4: error[yaml-colon]")
+    assert are(faults({HARNESS: ("kind: Harness", "kind: [Harness")}), "harness.yaml:2:7: error[yaml-bracket]")
 
 
 def test_sources_that_no_harness_includes_are_checked_too(faults: Faults) -> None:
@@ -411,21 +414,21 @@ def test_sources_that_no_harness_includes_are_checked_too(faults: Faults) -> Non
             "skills/upsell/SKILL.md": ("Offer one", "With get_product offer one"),
         }
     )
-    expect(found, "skills/upsell/SKILL.md:6:6: error[ref-bare]")
+    assert are(found, "skills/upsell/SKILL.md:6:6: error[ref-bare]")
 
 
 def test_a_harness_with_a_wrong_field_is_checked_without_it(faults: Faults) -> None:
     found = faults(
         {HARNESS: ("require_skill: reply", "require_skil: reply"), HOOKS: ("[item-qa#lookup]", "[item-qa#look]")}
     )
-    expect(found, "harness.yaml:14:1: error[schema-unknown-field]", "guards.yaml:9:16: error[rule-unknown]")
+    assert are(found, "harness.yaml:14:1: error[schema-unknown-field]", "guards.yaml:9:16: error[rule-unknown]")
 
 
 def test_a_broken_harness_does_not_hide_the_rest(faults: Faults) -> None:
     found = faults({HARNESS: ("prompt: main", "prompt: [main]"), HOOKS: ("[item-qa#lookup]", "[item-qa#look]")})
-    expect(found, "harness.yaml:9:9: error[schema-type]", "guards.yaml:9:16: error[rule-unknown]")
+    assert are(found, "harness.yaml:9:9: error[schema-type]", "guards.yaml:9:16: error[rule-unknown]")
 
 
 def test_a_wrong_version_does_not_hide_the_rest(faults: Faults) -> None:
     found = faults({HARNESS: ("version: 1.0.0", "version: 1"), SKILL: ("Call `get_product`", "Call get_product")})
-    expect(found, "harness.yaml:4:10: error[schema-type]", "skills/item-qa/SKILL.md:10:8: error[ref-bare]")
+    assert are(found, "harness.yaml:4:10: error[schema-type]", "skills/item-qa/SKILL.md:10:8: error[ref-bare]")

@@ -12,10 +12,13 @@ from typing import Any
 
 import orjson
 import pytest
-from evaluate_jobs import Evaluate
+from evaluate_jobs import Evaluate, folder_of, job_of
+from evaluate_stall import STALL
 
+from harnessctl.compile.revision import compiled
 from harnessctl.errors import HarnessctlError, UsageError
-from harnessctl.evaluate.evaluation import check, numbers_left
+from harnessctl.evaluate.config import FaultsConfig
+from harnessctl.evaluate.evaluation import check, evaluate, numbers_left
 from harnessctl.evaluate.files import NAMES, path_of, read_records
 from harnessctl.evaluate.job import Job
 from harnessctl.evaluate.report import markdown
@@ -263,3 +266,27 @@ def test_only_what_was_done_is_looked_for(job: Callable[..., Job]) -> None:
         assert list(numbers_left(some, setting, [ids[1], ids[5], ids[4]])) == [0, 2, 3, 6, 7]
         with pytest.raises(UsageError, match="not of this suite: other"):
             numbers_left(some, setting, [ids[0], "other"])
+
+
+def test_end_states_are_compared_as_json(tmp_path: Path) -> None:
+    """Cells of JSON are what they hold, not their text."""
+    row = "{table: reserved, where: {link_id: 1, viewer: nobody}, values: {tags: [a]}}"
+    changed = {
+        "manifests/worlds/stall.yaml": ("key: [link_id, viewer], ", "key: [link_id, viewer], types: {tags: json}, "),
+        "manifests/worlds/stall/reserved.csv": (
+            "link_id,viewer\n1,nobody\n",
+            'link_id,viewer,tags\n1,nobody,"[""a""]"\n',
+        ),
+        "manifests/worlds/stall/families/all.yaml": ("end_state: [{", "end_state: [" + row + ", {"),
+    }
+    for name, text in STALL.items():
+        path = tmp_path / "stall" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        old, new = changed.get(name, ("", ""))
+        assert old in text
+        path.write_text(text.replace(old, new) if old else text)
+    root = tmp_path / "stall"
+    job = job_of(root, compiled(root, None), n=30, faults=FaultsConfig(timeout=0, malformed=0, denied=0, stale=0))
+    with job.setting() as setting:
+        report = evaluate(job, folder_of(job, tmp_path / "run"), setting)
+    assert report.intents["reserve"].accuracy == 1

@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harnessctl.bundle.text import Text
+from harnessctl.manifests.code_spans import code_spans, fences
 
 #: Stands for a reference's name; of the private use area, so that no author means anything by it.
 _NAME = "\ue000"
-_TICKS = re.compile(r"`+")
-_FENCE = re.compile(r"^ *(`{3,}(?=[^`\n]*$)|~{3,})([^\n]*)$", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z0-9_]+(?:[-.]+[A-Za-z0-9_]+)*")
 #: Code spans as `SurfaceView.shown` finds them in texts that are made at run time.
 _SHOWN = re.compile(r"`(?:(tool|skill):)?([^`\n]+)`")
@@ -96,48 +95,9 @@ def spans_in(text: str) -> Iterator[str]:
     if "`" not in text:
         return
     at = 0
-    for start, end in [*_fences(text), (len(text), len(text))]:
-        yield from _code(text, at, start)
+    for start, end in [*fences(text), (len(text), len(text))]:
+        yield from (text[opened:closed].strip("`").strip() for opened, closed in code_spans(text, at, start))
         at = end
-
-
-def _code(text: str, start: int, end: int) -> Iterator[str]:
-    runs = [found.span() for found in _TICKS.finditer(text, start, end)]
-    partner: dict[int, int] = {}
-    last: dict[int, int] = {}
-    for n in range(len(runs) - 1, -1, -1):  # from the end, so that unpaired backticks cost no more than others
-        length = runs[n][1] - runs[n][0]
-        if length in last:
-            partner[n] = last[length]
-        last[length] = n
-    n = 0
-    while n < len(runs):
-        if n in partner:
-            yield text[runs[n][1] : runs[partner[n]][0]].strip()
-            n = partner[n]
-        n += 1
-
-
-def _fences(text: str) -> Iterator[tuple[int, int]]:
-    """Fenced blocks, as harnessctl.compile.references reads them; a fence that is never closed is none."""
-    if "```" not in text and "~~~" not in text:
-        return
-    lines = [(m.start(), m.end(), m[1], not m[2].strip()) for m in _FENCE.finditer(text)]
-    unclosed: dict[str, int] = {}
-    n = 0
-    while n < len(lines):
-        start, _, marker, _ = lines[n]
-        n += 1
-        if len(marker) >= unclosed.get(marker[0], len(marker) + 1):
-            continue
-        for k in range(n, len(lines)):
-            _, end, other, is_bare = lines[k]
-            if is_bare and other.startswith(marker):
-                yield start, end
-                n = k + 1
-                break
-        else:
-            unclosed[marker[0]] = len(marker)
 
 
 def shown_spans(text: str) -> Iterator[tuple[str | None, str]]:
