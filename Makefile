@@ -19,7 +19,7 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/.made
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/.made
-	$(PIP) install -q -c constraints.txt -e '.[dev,local,mcp]'
+	$(PIP) install -q -c constraints.txt -e '.[dev,local,mcp,train]'
 	@touch $@
 
 install: $(VENV)/.dev  ## Install for development into .venv

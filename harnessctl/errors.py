@@ -10,7 +10,9 @@
     |- ToolError             a tool could not be run or gave no usable result
     |- HookError             a hook could not be run; never a decision
     |- OperatorError         an augmentation operator failed, or wrote a change that cannot be made
-    `- LawBroken             a variant breaks a law of augmentation and is refused
+    |- LawBroken             a variant breaks a law of augmentation and is refused
+    |- TrainingError         a training cannot go on: a loss that is no number, an empty set, data of another bundle
+    `- CheckpointError       a checkpoint is not one, is incomplete, or is not what its lineage says
 
 Layer 0: imports nothing of harnessctl.
 """
@@ -178,3 +180,11 @@ class LawBroken(HarnessctlError):
         self.operator = operator
         by = f" after {operator}" if operator else ""
         super().__init__(f"law {law} is broken{by}: {place}: {reason}", hint=hint)
+
+
+class TrainingError(HarnessctlError):
+    """A training cannot begin or go on; the last good state is on disk."""
+
+
+class CheckpointError(HarnessctlError):
+    """A checkpoint cannot be read or used: not one, incomplete, or not what its lineage says."""

@@ -6,6 +6,7 @@ before a job existed can still run it.
 
 from __future__ import annotations
 
+import copy
 import difflib
 import re
 from collections.abc import Iterator, Sequence
@@ -90,9 +91,9 @@ def typed(config: dict[str, Any], kind: type[Config], *, job: str) -> Config:
         place = re.search(r" - at `\$\.?(.*?)`$", text)
         key = place.group(1) if place else ""
         what = text[: place.start()] if place else text
-        got = config
-        for part in filter(None, key.split(".")):
-            got = got.get(part) if isinstance(got, dict) else None
+        got: Any = config
+        for part in re.findall(r"[^.\[\]]+", key):
+            got = got[int(part)] if isinstance(got, list) else got.get(part) if isinstance(got, dict) else None
         shown = f" (got {got!r})" if key and not isinstance(got, dict) else ""
         if what.startswith("Invalid enum value") and (choices := _choices(kind, key)):
             what, shown = f"no choice {got!r}", f"; there are {', '.join(choices)}"
@@ -110,6 +111,71 @@ def _choices(kind: type[msgspec.Struct], key: str) -> list[str]:
         found = next((field.type for field in found.fields if field.name == part), found)
     kinds = found.types if isinstance(found, msgspec.inspect.UnionType) else (found,)
     return [str(value) for one in kinds if isinstance(one, msgspec.inspect.LiteralType) for value in one.values]
+
+
+def for_model(root: Path | None, job: str, overrides: Sequence[str]) -> list[str]:
+    """The overrides of a job that trains a model. `model=X` picks the recipe X of the job; where there is none, X is the
+    folder of a model (or a name that can be pulled), which takes the place of the recipe's own.
+
+    UsageError where X is neither, or a recipe is named twice.
+    """
+    from harnessctl.decode.catalog import CATALOG
+
+    given = [item.removeprefix("model=") for item in overrides if item.startswith("model=")]
+    rest = [item for item in overrides if not item.startswith("model=")]
+    if not given:
+        return rest
+    model, known = given[-1], recipe_names(root, job)
+    if model in known:
+        if any(item.startswith("recipe=") for item in rest):
+            raise UsageError(
+                f"model={model} picks the recipe {job}/{model}, and recipe= another", hint="give one of them"
+            )
+        return [f"recipe={model}", *rest]
+    if model not in CATALOG and not Path(model).expanduser().is_dir():
+        models = ", ".join(name for name in known if name != "default") or "none"
+        raise UsageError(
+            f"no model {model!r}: neither a recipe of {job} ({models}) nor a folder",
+            hint=f"recipes live in recipes/{job}/",
+        )
+    escaped, name = model.replace("'", "\\'"), Path(model).resolve().name.replace("'", "\\'")
+    return [f"model.path='{escaped}'", f"model.name='{name}'", *rest]
+
+
+def debugged(config: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+    """`config` with the values of its `in_debug` (dotted key: value) where `debug` is on, but for the keys that are given.
+
+    UsageError for a key that the recipe does not have.
+    """
+    if not config.get("debug"):
+        return config
+    given = {item.partition("=")[0].lstrip("+") for item in overrides}
+    known = set(_flat(config))
+    found: dict[str, Any] = copy.deepcopy(config)
+    for key, value in (config.get("in_debug") or {}).items():
+        if any(f"{key}.".startswith(f"{whole}.") for whole in given):
+            continue  # given, or a part of what is given as a whole
+        if key not in known:
+            raise UsageError(f"in_debug names the key {key!r}, which the recipe does not have")
+        *parents, last = key.split(".")
+        place = found
+        for part in parents:
+            place = place[part]
+        place[last] = value
+    return found
+
+
+def with_values(config: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+    """`config` with the values of overrides such as `loop.keep=3`."""
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        merged = OmegaConf.to_container(OmegaConf.merge(OmegaConf.create(config), OmegaConf.from_dotlist([*overrides])))
+    except OmegaConfBaseException as error:
+        raise UsageError(str(error).splitlines()[0]) from error
+    assert isinstance(merged, dict)
+    return {str(key): value for key, value in merged.items()}
 
 
 def expand(overrides: Sequence[str]) -> list[list[str]]:
@@ -176,7 +242,12 @@ def _explain(error: Exception, root: Path | None, job: str, name: str) -> UsageE
     key = re.search(r"Could not override '([^']+)'|Key '([^']+)' is not in struct", text)
     if key:
         wrong = key.group(1) or key.group(2)
-        known = list(_flat(compose(root, job, [f"recipe={name}"])))
+        plain = compose(root, job, [f"recipe={name}"])
+        known = list(_flat(plain))
+        if (free := _free_part(wrong, plain)) is not None:
+            return UsageError(
+                f"key {free} of recipe {job}/{name} has no parts of a given name", hint=f"name one: +{free}.NAME=VALUE"
+            )
         near = difflib.get_close_matches(wrong, known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"keys: {', '.join(known)}"
         return UsageError(f"no key {wrong!r} in recipe {job}/{name}", hint=hint)
@@ -184,6 +255,14 @@ def _explain(error: Exception, root: Path | None, job: str, name: str) -> UsageE
     if missing:
         return UsageError(f"key {missing.group(1)} has no value", hint=f"give {missing.group(1)}=VALUE")
     return UsageError(text.splitlines()[0])
+
+
+def _free_part(key: str, config: dict[str, Any]) -> str | None:
+    """`key`, or what it is a part of, where the recipe has an empty mapping there."""
+    for whole in (key, key.rpartition(".")[0]):
+        if dict(_flat_items(config)).get(whole) == {}:
+            return whole
+    return None
 
 
 def _flat(config: dict[str, Any], prefix: str = "") -> list[str]:

@@ -41,10 +41,7 @@ class RunFolder:
         written.
         """
         runs = root / "runs"
-        if folder is None:
-            stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-            name = re.sub(r"[^A-Za-z0-9.]+", "-", record.name).strip("-") or "run"
-            folder = runs / f"{stamp}-{record.job}-{name}-{secrets.token_hex(2)}"
+        folder = folder or new_path(root, record.job, record.name)
         try:
             if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
                 what = "not empty" if folder.is_dir() else "a file"
@@ -136,6 +133,13 @@ class RunFolder:
             raise StorageError(f"cannot write {link}: {error.strerror}") from error
 
 
+def new_path(root: Path, job: str, name: str) -> Path:
+    """Where a run that begins now is kept."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    shown = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-") or "run"
+    return root / "runs" / f"{stamp}-{job}-{shown}-{secrets.token_hex(2)}"
+
+
 def utc_now() -> str:
     """The time as the records write it, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -144,7 +148,7 @@ def utc_now() -> str:
 def package_versions() -> dict[str, str]:
     """Versions of harnessctl, Python and the packages that can change a result, where installed."""
     found = {"python": sys.version.split()[0]}
-    for name in ("harnessctl", "torch", "transformers", "llguidance", "mcp", "jsonschema-rs", "jinja2"):
+    for name in ("harnessctl", "torch", "transformers", "peft", "trl", "llguidance", "mcp", "jsonschema-rs", "jinja2"):
         try:
             found[name] = version(name)
         except PackageNotFoundError:

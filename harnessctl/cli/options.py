@@ -47,6 +47,13 @@ def pages(incomplete: str) -> list[str]:
     return _beginning(sorted(path.stem for path in docs_folder().glob("*.md")), incomplete)
 
 
+def stages(incomplete: str) -> list[str]:
+    """Completion: the stages of training."""
+    from harnessctl.train.order import STAGES
+
+    return _beginning(STAGES, incomplete)
+
+
 Project = Annotated[
     Path | None,
     typer.Option("--project", help="Project folder; default: the nearest one above here.", show_default=False),

@@ -33,18 +33,22 @@ class Progress:
         if sys.stderr.isatty():
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
             from rich.progress import Progress as RichProgress
+            from rich.table import Column
 
             from harnessctl.cli.output import console
 
             self._bar = RichProgress(
                 TextColumn("{task.description}"),
-                BarColumn(),
+                BarColumn(bar_width=12),
                 MofNCompleteColumn(),
                 TimeRemainingColumn(),
+                # What there is to say gets the room that is left of the line, and no more.
+                TextColumn("{task.fields[what]}", markup=False, table_column=Column(ratio=1, no_wrap=True)),
                 console=console(stderr=True),
                 transient=True,
+                expand=True,
             )
-            self._task = self._bar.add_task(self._label, total=self._total, completed=self._done)
+            self._task = self._bar.add_task(self._label, total=self._total, completed=self._done, what="")
             self._bar.start()
         return self
 
@@ -58,7 +62,7 @@ class Progress:
         """One more item is done; `what` says which and how."""
         self._done += 1
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=self._done, description=f"{self._label} {what}")
+            self._bar.update(self._task, completed=self._done, what=what)
         elif (now := time.monotonic()) >= self._told + self._quiet_s or self._done == self._total:
             self._told = now
             took = now - self._started

@@ -120,7 +120,8 @@ def message_view(message: Mapping[str, Any], index: int) -> dict[str, Any]:
             f"message {index}: content is {type(content).__name__}; the local model reads text only", retryable=False
         )
     calls = [_call_view(call.get("function") or {}) for call in message.get("tool_calls") or []]
-    return {"role": role, "content": content or "", "calls": calls, "reasoning": message.get("reasoning") or ""}
+    reasoning = message.get("reasoning_content") or message.get("reasoning") or ""
+    return {"role": role, "content": content or "", "calls": calls, "reasoning": reasoning}
 
 
 def _call_view(function: Mapping[str, Any]) -> dict[str, Any]:

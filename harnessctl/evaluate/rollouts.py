@@ -6,7 +6,7 @@ beside it; the end state is read before the sandbox is gone.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from harnessctl.assembly import open_agent
@@ -22,7 +22,7 @@ from harnessctl.records.trajectory import Trajectory
 from harnessctl.runtime.agent import Agent
 from harnessctl.runtime.judge import BundleSource
 from harnessctl.runtime.loop import loop_state
-from harnessctl.runtime.protocols import Model
+from harnessctl.runtime.protocols import FaultSource, Model
 from harnessctl.runtime.surface import SurfaceView
 from harnessctl.score.rules import RuleScorer
 from harnessctl.score.scorer import Scorer, Tables
@@ -33,9 +33,22 @@ from harnessctl.simulate.world import LiveWorld
 
 
 class Rollouts:
-    """Carries out items of one suite. Belongs to one event loop; `aclose` closes agents and model."""
+    """Carries out items of one suite. Belongs to one event loop; `aclose` closes agents and model.
 
-    def __init__(self, setting: Setting, *, judges: BundleSource, scorer: Scorer | None = None) -> None:
+    A `model` that is given answers in the place of the config's, and stays open. `wrap` is put around each model, the
+    oracle of a bundle too. `faults` take the place of the world's.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        *,
+        judges: BundleSource,
+        scorer: Scorer | None = None,
+        model: Model | None = None,
+        wrap: Callable[[Model], Model] | None = None,
+        faults: FaultSource | None = None,
+    ) -> None:
         config = setting.config
         self._setting = setting
         self._judges = judges
@@ -44,11 +57,15 @@ class Rollouts:
         self._running = config.running()
         self._clock = still_clock() if config.is_at_once else None
         simulation = setting.world.spec.simulation
-        self._faults = Faults(config.faults.over(simulation.faults), seed=config.seed) if simulation else None
+        self._faults = faults
+        if faults is None and simulation:
+            self._faults = Faults(config.faults.over(simulation.faults), seed=config.seed)
         self._scenarios: dict[str, Scenario] = {}
-        self._model = (
-            None if config.policy == "oracle" else open_policy(config.policy, config.model, script=config.script)
-        )
+        self._is_given = model is not None
+        self._wrap = wrap
+        self._model = model
+        if model is None and config.policy != "oracle":
+            self._model = open_policy(config.policy, config.model, script=config.script)
         self._kept: dict[str, Agent] = {}
         self._sandboxes: list[LiveWorld] = []
         self._stack = AsyncExitStack()
@@ -66,6 +83,11 @@ class Rollouts:
         """Answer one item; the score alone."""
         trajectory, after = await self._run(item)
         return self._score(item, trajectory, after)
+
+    async def play(self, item: Item) -> tuple[Trajectory, Score]:
+        """Answer and score one item; what was done, and its score."""
+        trajectory, after = await self._run(item)
+        return trajectory, self._score(item, trajectory, after)
 
     async def _run(self, item: Item) -> tuple[Trajectory, Tables | None]:
         request = item.scenario.request
@@ -105,7 +127,7 @@ class Rollouts:
         while self._sandboxes:
             self._sandboxes.pop().close()
         await self._stack.aclose()
-        if self._model is not None:
+        if self._model is not None and not self._is_given:
             await self._model.aclose()
 
     @asynccontextmanager
@@ -122,6 +144,8 @@ class Rollouts:
     async def _open(self, bundle: Bundle) -> AsyncGenerator[Agent]:
         surface = SurfaceView(loop_state(bundle, self._running.loop, self._running.limits.given()))
         model = self._model or self._oracle(bundle, surface)
+        if self._wrap is not None:
+            model = self._wrap(model)
         async with open_agent(
             bundle,
             self._running,

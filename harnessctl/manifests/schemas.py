@@ -29,6 +29,7 @@ def _types() -> dict[str, Any]:
     from harnessctl.bundle.variation import Variation
     from harnessctl.manifests.specs import envelope, families, harness, hooks, mapping, prompt, skill, tools, world
     from harnessctl.records.comment import CommentInput
+    from harnessctl.records.lineage import Lineage
     from harnessctl.records.scenario import Scenario
     from harnessctl.records.score import Score
     from harnessctl.records.trajectory import Trajectory
@@ -50,6 +51,7 @@ def _types() -> dict[str, Any]:
         "Variation": Variation,
         "Scenario": Scenario,
         "Score": Score,
+        "Lineage": Lineage,
     }
 
 

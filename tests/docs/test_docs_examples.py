@@ -15,6 +15,7 @@ from harnessctl.bundle.variation import rebuild
 from harnessctl.compile import compile_project
 from harnessctl.manifests.schemas import schema_for
 from harnessctl.manifests.templates import copy_template
+from harnessctl.records.lineage import Lineage
 from harnessctl.records.requests import read_requests
 from harnessctl.records.scenario import Needs
 from harnessctl.records.score import Score
@@ -22,6 +23,7 @@ from harnessctl.score.rules import RuleScorer
 from harnessctl.simulate.imports import import_log
 from harnessctl.simulate.needs import Completion
 from harnessctl.simulate.scenario_files import read_scenarios
+from harnessctl.storage import digest
 from harnessctl.trajectory import read_trajectories
 
 KINDS = {
@@ -30,6 +32,7 @@ KINDS = {
     "variation.jsonl": "Variation",
     "scenario.jsonl": "Scenario",
     "score.jsonl": "Score",
+    "lineage.jsonl": "Lineage",
 }
 
 
@@ -87,3 +90,15 @@ def test_the_scenarios_are_the_trajectories_as_imported_and_the_scores_are_their
 def test_the_trajectory_is_of_the_minimal_template_as_it_is(repository: Path, minimal: Bundle):
     digest = minimal.digest
     assert {t.bundle for t in read_trajectories(repository / "docs" / "examples" / "trajectory.jsonl")} == {digest}
+
+
+def test_the_lineages_are_of_one_line(repository: Path, minimal: Bundle):
+    lines = (repository / "docs" / "examples" / "lineage.jsonl").read_text().splitlines()
+    first, second = (msgspec.json.decode(line, type=Lineage) for line in lines)
+    assert (first.base, first.parent, second.base, second.parent) == (first.base, first.base, first.base, first.weights)
+    assert second.weights == first.weights, "a stage that trains the head leaves the policy"
+    assert [lineage.head.state for lineage in (first, second)] == ["stale", "trained"]
+    assert second.head.weights != first.head.weights
+    for lineage in (first, second):
+        assert lineage.recipe_digest == digest(lineage.recipe)
+        assert lineage.bundles == [minimal.digest]

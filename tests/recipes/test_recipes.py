@@ -1,3 +1,4 @@
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,10 @@ RECIPES = sorted(p for p in (template_root("live-stream") / "recipes").glob("*/*
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_every_shipped_recipe_composes_and_says_how_to_run_it(path: Path):
-    head = path.read_text().splitlines()[:4]
+    head = list(takewhile(lambda line: line.startswith("#"), path.read_text().splitlines()))
     assert head[0] == "# @package _global_"
-    job = path.parent.name.replace("-", " ")
-    assert any(f"harnessctl {job}" in line or f"harnessctl train {job}" in line for line in head)
+    job = path.parent.name
+    assert any(f"harnessctl {job.replace('-', ' ')}" in line or f"harnessctl train {job}" in line for line in head)
     assert recipes.compose(None, path.parent.name, [f"recipe={path.stem}"])
 
 

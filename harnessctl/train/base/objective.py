@@ -1,0 +1,112 @@
+"""Base's objective: cross-entropy over the right answers of general tasks, drawn anew for each step.
+
+    L = -1/N  sum over dialogues, over answers' tokens y_t, of  log p(y_t | y_<t)        N = all such tokens of the step
+
+Several questions stand in one dialogue, so that what is asked about is read once for all of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+
+from harnessctl.data.general import draw
+from harnessctl.decode.prompt import PromptEncoder
+from harnessctl.train.base.config import BaseConfig, TasksConfig
+from harnessctl.train.base.distillation import Distiller
+from harnessctl.train.base.encoding import encoded
+from harnessctl.train.base.exactness import Exactness
+from harnessctl.train.objective import StepData
+from harnessctl.train.policy import Policy
+from harnessctl.train.sft.batches import micro_batches, share
+from harnessctl.train.sft.rows import Tokens, padded
+from harnessctl.train.sft.token_loss import TokenLoss, cross_entropy
+
+#: Items a step may have: number `step * _MOST + i` is the i-th of a step.
+_MOST = 1 << 20
+
+
+class BaseObjective:
+    """`module` is the TokenLoss around the policy's model, as the loop has prepared it. With `exactness`, what is measured
+    before a step's update stands among the metrics of that step."""
+
+    def __init__(
+        self,
+        module: TokenLoss,
+        policy: Policy,
+        config: BaseConfig,
+        *,
+        accelerator: Accelerator,
+        distiller: Distiller | None = None,
+        exactness: Exactness | None = None,
+    ) -> None:
+        self._module = module
+        self._policy = policy
+        self._config = config
+        self._accelerator = accelerator
+        self._distiller = distiller
+        self._exactness = exactness
+        self._encoder = PromptEncoder(policy.template, policy.codec)
+
+    def data(self, step: int) -> StepData:
+        """Dialogues until there are enough tokens, in micro-batches of neighbours by length."""
+        config = self._config
+        dialogues = self._dialogues(step)
+        lengths = [len(dialogue) for dialogue in dialogues]
+        bins = micro_batches(lengths, size=config.micro_tokens, is_packed=False)
+        mine = share(bins, process=self._accelerator.process_index, processes=self._accelerator.num_processes)
+        return StepData(
+            micro=[[dialogues[place] for place in micro] for micro in mine],
+            weight=sum(dialogue.weight for dialogue in dialogues),
+            metrics={
+                "tokens": sum(lengths),
+                "dialogues": len(dialogues),
+                "entries": entries_at(step, config.tasks)[1],
+                **(self.exact() if step % config.measure.every == 0 else {}),
+            },
+        )
+
+    def loss(self, micro: list[Tokens]) -> tuple[torch.Tensor, dict[str, float]]:
+        """The loss of one micro-batch, and the share of tokens that were the likeliest."""
+        rows = padded(micro).to(self._policy.device)
+        distiller = self._distiller
+        values = distiller.values(rows) if distiller is not None and micro else None
+        with self._policy.autocast():
+            found: Any = self._module(rows, cross_entropy if distiller is None else distiller.loss, values)
+        total, right = found
+        return total, {"token_accuracy": float(right)}
+
+    def exact(self) -> dict[str, float]:
+        """`exact/<measure>` of the weights as they are: shares of exact answers about names never trained on."""
+        if self._exactness is None:
+            return {}
+        return self._exactness.of(self._module, self._policy, micro_tokens=self._config.micro_tokens)
+
+    def _dialogues(self, step: int) -> list[Tokens]:
+        config = self._config
+        found: list[Tokens] = []
+        left = config.tokens_per_step
+        for place in itertools.count():
+            item = draw(
+                config.seed,
+                step * _MOST + place,
+                shares=config.tasks.shares or None,
+                entries=entries_at(step, config.tasks),
+            )
+            tokens = encoded(item, self._encoder).tokens
+            if found and len(tokens) > left:
+                return found
+            found.append(tokens)
+            left -= len(tokens)
+        raise AssertionError("items never end")
+
+
+def entries_at(step: int, tasks: TasksConfig) -> tuple[int, int]:
+    """Fewest and most entries of a list at a step."""
+    least, most = tasks.entries
+    if not tasks.grow_over:
+        return least, most
+    return least, min(most, least + (most - least) * (step + 1) // tasks.grow_over)

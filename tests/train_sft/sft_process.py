@@ -1,0 +1,83 @@
+"""A stage in a process of its own, which can be killed at a step, or be one of two."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from accelerate import FullyShardedDataParallelPlugin
+from accelerate.utils import DistributedType
+
+from harnessctl.compile.revision import compiled
+from harnessctl.train.engine import open_accelerator
+from harnessctl.train.job import Job
+from harnessctl.train.metrics import Metrics
+from harnessctl.train.opd.stage import STAGE as OPD
+from harnessctl.train.order import HARNESSED
+from harnessctl.train.sft.stage import STAGE as SFT
+from harnessctl.train.stage import Stage
+from tests.train_core.conftest import Processes
+
+STAGES: dict[str, Stage] = {stage.name: stage for stage in (SFT, OPD)}
+
+
+def train(
+    folder: Path,
+    root: Path,
+    start: Path,
+    stage: str,
+    config: Any,
+    *,
+    kill_step: int | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> None:
+    """Run `stage` in `folder`; at the end of step `kill_step` the process gets a signal that it cannot see."""
+    os.environ.update(environment or {})
+    torch.set_num_threads(1)
+
+    def show(step: int, values: Mapping[str, float]) -> None:
+        if step == kill_step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    found = STAGES[stage]
+    bundle = compiled(root, None) if stage in HARNESSED else None
+    is_first = os.environ.get("RANK", "0") == "0"
+    accelerator = open_accelerator(config)
+    if config.sharding == "fsdp2" and not accelerator.is_fsdp2:
+        # accelerate shards on accelerators alone; torch does so between processes of a CPU too.
+        accelerator.state.fsdp_plugin = FullyShardedDataParallelPlugin(
+            fsdp_version=2,
+            auto_wrap_policy="transformer_based_wrap",
+            reshard_after_forward=True,
+            cpu_ram_efficient_loading=False,
+        )
+        accelerator.state.distributed_type = DistributedType.FSDP
+        assert accelerator.is_fsdp2
+    with Metrics(folder if is_first else None, show=show, board=False) as metrics:
+        found.run(
+            Job(
+                root,
+                folder,
+                config,
+                bundle,
+                {},
+                start,
+                metrics,
+                lambda _: None,
+                accelerator,
+                stage=stage,
+                recipe={"of": "a test"},
+            )
+        )
+
+
+def ready(environment: pytest.MonkeyPatch) -> Processes:
+    """Processes that begin with the stages imported."""
+    made = Processes(environment)
+    made._context.set_forkserver_preload([__name__])
+    return made

@@ -1,0 +1,127 @@
+"""Only the policy's tokens are learnt; packed equals padded equals one at a time, in loss and in gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+from sft_models import sequences, tiny_llama
+from torch.nn import functional
+from transformers import LlamaForCausalLM, Qwen3_5MoeTextConfig
+from transformers.models.qwen3_5_moe.modeling_qwen3_5_moe import Qwen3_5MoeForCausalLM
+
+from harnessctl.errors import TrainingError
+from harnessctl.train.sft.rows import Rows, Tokens, packed, padded
+from harnessctl.train.sft.token_loss import TokenLoss, cross_entropy
+
+
+def gradients(model: LlamaForCausalLM) -> list[torch.Tensor]:
+    found = [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in model.parameters()]
+    model.zero_grad()
+    return found
+
+
+def naive(model: LlamaForCausalLM, samples: Sequence[Tokens]) -> torch.Tensor:
+    """One sequence at a time, one token at a time."""
+    total = torch.zeros(())
+    for sample in samples:
+        ids = sample.ids.long()
+        logits = model(input_ids=ids[None]).logits[0]
+        for at in range(1, len(ids)):
+            if sample.mask[at]:
+                total = total - functional.log_softmax(logits[at - 1], -1)[ids[at]]
+    return total
+
+
+def assert_same(found: list[torch.Tensor], wanted: list[torch.Tensor]) -> None:
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("rows", [packed, padded])
+@pytest.mark.parametrize("logits_at_once", [1 << 24, 5 * 64])
+def test_packed_and_padded_are_as_one_at_a_time(rows: Callable[[Sequence[Tokens]], Rows], logits_at_once: int) -> None:
+    model = tiny_llama()
+    samples = sequences(9, 4, 17, 1, 6)
+    wanted = naive(model, samples)
+    wanted.backward()
+    expected = gradients(model)
+    found, right = TokenLoss(model, logits_at_once=logits_at_once)(rows(samples), cross_entropy)
+    found.backward()
+    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5)
+    assert_same(gradients(model), expected)
+    assert 0 <= int(right) <= sum(sample.weight for sample in samples)
+
+
+def test_labels_are_the_masked_tokens_but_the_first() -> None:
+    sample = Tokens(torch.tensor([5, 6, 7, 8]), torch.tensor([1, 0, 1, 1]))
+    other = Tokens(torch.tensor([9, 3]), torch.tensor([1, 1]))
+    rows = packed([sample, other])
+    assert rows.labels.tolist() == [7, 8, 3]
+    assert rows.at.tolist() == [1, 2, 4]
+    assert rows.positions.tolist() == [[0, 1, 2, 3, 0, 1]]
+    rows = padded([sample, other])
+    assert rows.labels.tolist() == [7, 8, 3]
+    assert rows.at.tolist() == [1, 2, 4]
+    assert rows.ids.tolist() == [[5, 6, 7, 8], [9, 3, 0, 0]]
+    assert sample.weight == 2 and other.weight == 1
+
+
+def test_what_the_harness_said_has_no_gradient() -> None:
+    """A token that is not the policy's can be any other where nothing comes after it."""
+    model = tiny_llama()
+    ids = torch.tensor([3, 4, 5, 6], dtype=torch.int32)
+    mask = torch.tensor([0, 1, 0, 0], dtype=torch.int32)
+    loss, _ = TokenLoss(model)(packed([Tokens(ids, mask)]), cross_entropy)
+    other, _ = TokenLoss(model)(packed([Tokens(torch.tensor([3, 4, 60, 61], dtype=torch.int32), mask)]), cross_entropy)
+    torch.testing.assert_close(loss, other)
+
+
+def test_nothing_is_a_zero_with_a_gradient_everywhere() -> None:
+    model = tiny_llama()
+    loss, _ = TokenLoss(model)(packed([]), cross_entropy)
+    loss.backward()
+    assert loss.item() == 0
+    assert all(p.grad is not None and not p.grad.any() for p in model.parameters())
+
+
+def test_a_model_that_scales_its_logits_is_refused() -> None:
+    module = TokenLoss(tiny_llama())
+    module.check()
+    assert module.can_pack()
+
+    def doubled(module: object, given: object, output: Any) -> None:
+        output.logits = output.logits * 2
+
+    module.model.register_forward_hook(doubled)
+    with pytest.raises(TrainingError, match="output matrix"):
+        module.check()
+
+
+def test_a_running_state_is_not_packed() -> None:
+    config = Qwen3_5MoeTextConfig(
+        vocab_size=64,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        head_dim=8,
+        linear_num_value_heads=2,
+        linear_num_key_heads=2,
+        linear_key_head_dim=8,
+        linear_value_head_dim=8,
+        moe_intermediate_size=8,
+        shared_expert_intermediate_size=8,
+        num_experts=2,
+        num_experts_per_tok=1,
+        layer_types=["linear_attention", "full_attention"],
+    )
+    torch.manual_seed(0)
+    module = TokenLoss(Qwen3_5MoeForCausalLM(config).eval())
+    module.check()
+    assert not module.can_pack()
+    samples = sequences(7, 4, 9)
+    found, _ = module(padded(samples), cross_entropy)
+    torch.testing.assert_close(found, naive(module.model, samples), rtol=1e-4, atol=1e-4)
