@@ -52,6 +52,9 @@ bench: $(VENV)/.dev  ## Benchmarks; see docs/performance.md
 	$(BIN)/python benchmarks/requests.py
 	$(BIN)/python benchmarks/augment.py
 	$(BIN)/python -m benchmarks.rollouts
+	$(BIN)/python benchmarks/batched.py
+	$(BIN)/python benchmarks/rl_update.py
+	$(BIN)/python benchmarks/sft.py
 
 format: $(VENV)/.dev  ## Format the sources
 	$(BIN)/ruff check --fix .

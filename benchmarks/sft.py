@@ -4,7 +4,8 @@
 
 Speed: the same samples through TRL's `SFTTrainer` as it comes (8 rows at a time, unpacked, padded to the longest, gradient
 checkpointing on; ids and labels are given, so that nothing is tokenised) and through the objective of the stage `sft`,
-packed; TRL without gradient checkpointing too. One optimizer step for as many samples on each side, same model, float32, in
+packed, the beginning that samples on one harness have in common read once; TRL without gradient
+checkpointing too. One optimizer step for as many samples on each side, same model, float32, in
 one process, in turn; first the losses of all are compared. Tokens are those of the samples, without padding. The lengths
 are those of an oracle's trajectories on the mini host and its variants, in a vocabulary of 6,000 that is made of their text;
 the model is nano-like (8 layers, width 576), with random weights.
@@ -116,18 +117,29 @@ def job_of(folder: Path, model: Path, bundle: Bundle, config: Any, stage: str) -
 Step = Callable[[], float]
 
 
-def ours(samples: Sequence[Tokens], model_folder: Path, micro: int) -> Step:
+def ours(samples: Sequence[Tokens], harnesses: Sequence[str], model_folder: Path, micro: int) -> Step:
     """One optimizer step over all samples; returns their mean loss before it."""
     from harnessctl.train.policy import load_policy
 
     config = config_of(1, micro, lora=False)
     policy = load_policy(config.model, model_folder)
     module = TokenLoss(policy.model)
-    objective = SftObjective(
-        module, policy, samples, [], config, accelerator=Accelerator(cpu=True), is_packed=module.can_pack()
-    )
-    config.micro_batches = objective.per_epoch
-    objective = SftObjective(module, policy, samples, [], config, accelerator=Accelerator(cpu=True), is_packed=True)
+    assert module.why_not_packed() is None
+
+    def objective_of() -> SftObjective:
+        return SftObjective(
+            module,
+            policy,
+            samples,
+            [],
+            config,
+            accelerator=Accelerator(cpu=True),
+            is_packed=True,
+            harnesses=harnesses,
+        )
+
+    config.micro_batches = objective_of().per_epoch
+    objective = objective_of()
     optimizer = torch.optim.AdamW(module.parameters(), lr=1e-5, fused=True)
 
     def step() -> float:
@@ -187,9 +199,9 @@ def trl(samples: Sequence[Tokens], model_folder: Path, **options: Any) -> Step:
     return step
 
 
-def speed(samples: Sequence[Tokens], model: Path, micro: int, repeats: int) -> dict[str, Any]:
+def speed(samples: Sequence[Tokens], harnesses: Sequence[str], model: Path, micro: int, repeats: int) -> dict[str, Any]:
     sides: dict[str, Step] = {
-        "harnessctl": ours(samples, model, micro),
+        "harnessctl": ours(samples, harnesses, model, micro),
         "trl": trl(samples, model),
         "trl_no_checkpointing": trl(samples, model, activation_checkpointing=False),
     }
@@ -271,11 +283,11 @@ def main() -> None:
             config = config_of(options.samples, options.micro, lora=False)
             job = job_of(Path(folder) / "run", model, bundle, config, "sft")
             examples = data_of(job).learnt
-            every = len(examples) / options.samples
-            samples = [examples[int(at * every)].tokens for at in range(options.samples)]
+            examples = examples[: options.samples]
+            samples = [one.tokens for one in examples]
             lengths = sorted(map(len, samples))
             found["lengths"] = {"least": lengths[0], "median": statistics.median(lengths), "most": lengths[-1]}
-            found |= speed(samples, model, options.micro, options.repeats)
+            found |= speed(samples, [one.bundle for one in examples], model, options.micro, options.repeats)
         if not options.no_memory:
             found["peak_mb"] = memory(model, options.micro, options.threads)
     print(json.dumps(found, indent=2))

@@ -42,12 +42,7 @@ class RunFolder:
         """
         runs = root / "runs"
         folder = folder or new_path(root, record.job, record.name)
-        try:
-            if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-                what = "not empty" if folder.is_dir() else "a file"
-                raise UsageError(f"{folder} is {what}", hint="give an empty --run-dir, or --resume it")
-        except OSError as error:
-            raise StorageError(f"cannot read {folder}: {error.strerror}") from error
+        check_free(folder)
         record.config = digest_bytes(config_yaml.encode())
         run = cls(folder, record)
         try:
@@ -131,6 +126,16 @@ class RunFolder:
             os.replace(temporary, link)
         except OSError as error:
             raise StorageError(f"cannot write {link}: {error.strerror}") from error
+
+
+def check_free(folder: Path) -> None:
+    """UsageError when `folder` is there and is not empty; StorageError when that cannot be known."""
+    try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            what = "not empty" if folder.is_dir() else "a file"
+            raise UsageError(f"{folder} is {what}", hint="give an empty --run-dir, or --resume it")
+    except OSError as error:
+        raise StorageError(f"cannot read {folder}: {error.strerror}") from error
 
 
 def new_path(root: Path, job: str, name: str) -> Path:

@@ -18,7 +18,7 @@ from harnessctl.cli.process import ended_by_signals, stdout_kept_for_data
 from harnessctl.cli.project import open_bundle, project_root
 from harnessctl.cli.training_run import Trained, Training, result
 from harnessctl.errors import UsageError
-from harnessctl.runs import RunFolder
+from harnessctl.runs import RunFolder, check_free
 
 if TYPE_CHECKING:
     from harnessctl.bundle.files import Bundle
@@ -77,6 +77,8 @@ class TrainCommand:
         if before is not None and before.record.status == "done":
             output.talk(f"{before.path} is done already")
             return self._told(result(before, "done"))
+        if self.run_dir is not None:
+            check_free(self.run_dir)  # before minutes are spent on a model that has no place to go
         bundle = self._bundle(config, root)
         start = find_start(root, self.stage, config if before is None else self._as_begun(config, before))
         with ended_by_signals(), stdout_kept_for_data():

@@ -83,7 +83,7 @@ class Job:
     def needs_bundle(self) -> Bundle:
         """The bundle; TrainingError without one."""
         if self.bundle is None:
-            raise TrainingError("this stage trains under a harness, and none was given", hint="give harness=NAME")
+            raise TrainingError("this stage trains under a harness, and none was given", hint="give bundle=NAME")
         return self.bundle
 
     def check_data(self, bundle: str, source: str) -> None:

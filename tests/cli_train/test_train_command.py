@@ -23,7 +23,9 @@ Train = Callable[..., Result]
 
 
 def runs(studio: Path, stage: str) -> list[Path]:
-    return sorted(path for path in (studio / "runs").glob(f"*-{stage}-*") if not path.is_symlink())
+    """The runs of a stage, oldest first; names of the same second are in no order."""
+    found = [path for path in (studio / "runs").glob(f"*-{stage}-*") if not path.is_symlink()]
+    return sorted(found, key=lambda path: str(orjson.loads((path / "run.json").read_bytes())["started"]))
 
 
 def test_a_stage_leaves_a_checkpoint_with_its_lineage_and_says_what_it_costs_before(train: Train, studio: Path):

@@ -184,6 +184,37 @@ def test_reasoning_is_counted_as_the_runtime_reads_it(text: str, ends: bool) -> 
     assert count >= len(thought.translate(strip).encode())
 
 
+class Pieces:
+    """Ids that are places in a list of texts."""
+
+    end_id = -1
+
+    def __init__(self, *pieces: str) -> None:
+        self.pieces = pieces
+        self.ids = list(range(len(pieces)))
+
+    def decode(self, ids: list[int]) -> str:
+        return "".join(self.pieces[place] for place in ids)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "count"),
+    [
+        (("<think>", "a", "b", "</think>", "c"), 2),
+        (("<th", "ink>a", "b", "c</", "think>", "d"), 1),
+        (("<think>", "a", "b</think>c"), 1),
+        (("a", "b", "</think>", "c"), 2),
+        (("a", "b<", "/think>", "c"), 1),
+        (("<think>", "a", "b"), 2),
+        (("x<think>a", "b"), 1),
+        (("<think>a</think>",), 0),
+    ],
+)
+def test_an_id_that_holds_a_part_of_a_tag_is_the_tags(pieces: tuple[str, ...], count: int) -> None:
+    decoder = Pieces(*pieces)
+    assert reasoning_tokens([*decoder.ids, decoder.end_id], decoder) == count
+
+
 CODECS = [TokenCodec(make_tokenizer(), end="<|im_end|>")]
 SINGLE: dict[int, int] = {}
 for _byte in range(256):

@@ -52,6 +52,8 @@ class Rows:
         self.bad_step: int | None = None
         self.empty_steps: Sequence[int] = ()
         self.kill_step: int | None = None
+        #: Only the later half of the rows goes through the layer that may rest: with two processes, in one alone.
+        self.rare_late = False
 
     def data(self, step: int) -> StepData:
         if step == self.kill_step:
@@ -64,11 +66,17 @@ class Rows:
         if step == self.bad_step:
             mine = mine * float("nan")
         weight = 0.0 if step in self.empty_steps else 8.0
-        return StepData([(step, part) for part in mine.chunk(self.micro)], weight, {"tokens": 80.0})
+        parts = mine.chunk(self.micro)
+        late = [rank * len(mine) + number * len(parts[0]) >= 4 for number in range(len(parts))]
+        return StepData(
+            [(step, part, is_late or not self.rare_late) for part, is_late in zip(parts, late, strict=True)],
+            weight,
+            {"tokens": 80.0},
+        )
 
-    def loss(self, micro: tuple[int, torch.Tensor]) -> tuple[torch.Tensor, dict[str, float]]:
-        step, rows = micro
-        errors = self.model(rows, rare=step >= self.rare_from) - rows.sum(-1, keepdim=True)
+    def loss(self, micro: tuple[int, torch.Tensor, bool]) -> tuple[torch.Tensor, dict[str, float]]:
+        step, rows, may = micro
+        errors = self.model(rows, rare=may and step >= self.rare_from) - rows.sum(-1, keepdim=True)
         shown = {"error": float(errors.detach().abs().sum())}
         return errors.pow(2).sum(), shown if self.share[0] == 0 else {**shown, "second": 1.0}
 
@@ -93,6 +101,7 @@ def train_small(folder: Path, *, kill_step: int | None = None, environment: dict
     loop = Loop(make_small(), config(), points=ResumePoints(folder / "points"), accelerator=accelerator, seed=3)
     rows = Rows(loop.model, share=(rank, processes), rare_from=3, micro=2)
     rows.kill_step = kill_step
+    rows.rare_late = "SHARDED" not in os.environ
     loop.resume()
     with Metrics(folder if rank == 0 else None, board=False) as metrics:
         loop.run(rows, metrics)

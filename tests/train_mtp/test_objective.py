@@ -9,10 +9,12 @@ import msgspec
 import pytest
 import torch
 
+from harnessctl.train.mtp.acceptance import measure
 from harnessctl.train.mtp.collect import HiddenStates, collect, open_states
 from harnessctl.train.mtp.config import MtpConfig
 from harnessctl.train.mtp.head import NextNHead
 from harnessctl.train.mtp.objective import MtpObjective, split
+from harnessctl.train.mtp.rows import read_row
 from harnessctl.train.mtp.sequences import LabelledSequence, Sequences
 from tests.train_mtp.conftest import VOCAB
 from tests.train_mtp.test_head import head_of
@@ -94,6 +96,40 @@ def test_one_row_equals_several(states: HiddenStates, llama: Any) -> None:
     assert several[0] == pytest.approx(whole[0], rel=1e-5)
     assert torch.allclose(several[1], whole[1], atol=1e-6)
     assert several[2] == pytest.approx(whole[2], rel=1e-5)
+
+
+@pytest.mark.parametrize(("weights", "beta"), [("equal", 0.5), ("decay", 0.5)])
+def test_the_loss_is_the_weighted_mean_over_depths_and_places(
+    states: HiddenStates, llama: Any, weights: str, beta: float
+) -> None:
+    """By a loop over depths and places, with every depth computed everywhere."""
+    head = head_of(llama)
+    one = objective(states, head, weights=weights, beta=beta)
+    found, _, shown = gradient([one], head, 1)
+    total, z, counted = 0.0, 0.0, [0, 0, 0]
+    for micro in one.data(1).micro:
+        row = micro.row
+        with torch.no_grad():
+            outputs = head(row.hidden, row.ids, row.segments, row.positions, 3, "teacher")
+        for depth in range(3):
+            weight = 1.0 if weights == "equal" else beta**depth
+            for t in range(row.ids.shape[1] - 2 - depth):
+                by = t + 2 + depth
+                if row.segments[0, by] == row.segments[0, t] and row.mask[0, by]:
+                    log_p = head.logits(outputs[depth][0, t]).log_softmax(-1)[row.ids[0, by]]
+                    total, z, counted[depth] = total - weight * float(log_p), z + weight, counted[depth] + 1
+    assert counted[0] > counted[1] > counted[2] > 0
+    assert found == pytest.approx(total / z, rel=1e-4)
+    mean = sum((1.0 if weights == "equal" else beta**k) * n * shown[f"loss/depth_{k}"] for k, n in enumerate(counted))
+    assert mean / z == pytest.approx(found, rel=1e-4), "what is shown of each depth is its mean"
+
+
+def test_acceptance_is_measured_at_the_temperature_of_the_recipe(states: HiddenStates, llama: Any) -> None:
+    head = head_of(llama)
+    found = objective(states, head, temperature=0.5, top_p=0.9).acceptance()
+    assert (found.temperature, found.top_p) == (0.5, 0.9)
+    assert found == measure(head, [read_row(states, [0], head)], depths=3, temperature=0.5, top_p=0.9)
+    assert found.sampled != objective(states, head).acceptance().sampled
 
 
 def test_the_data_of_a_step_is_a_function_of_seed_and_step(states: HiddenStates, llama: Any) -> None:

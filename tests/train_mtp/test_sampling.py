@@ -44,6 +44,7 @@ def test_a_run_without_rollouts_samples_its_own_once(
     found = list(read_trajectories(path))
     assert len({one.id for one in found}) == 3 and all(one.paths for one in found)
     assert found[0].sampling["temperature"] == 0.8
+    assert {one.seeds["agent"] for one in found} == {1 << 33}, "scenarios that no evaluation and no other stage draws"
     path.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in found[:2]) + b'{"torn')
     STAGE.run(given)
     given.metrics.close()

@@ -21,6 +21,7 @@ from harnessctl.records.lineage import Lineage
 from harnessctl.train.job import Job
 from harnessctl.train.metrics import Metrics, read_metrics
 from harnessctl.train.mtp.config import MtpConfig
+from harnessctl.train.mtp.report import draft_report, read_run
 from harnessctl.train.mtp.source import fresh_head, stored_head
 from harnessctl.train.mtp.stage import STAGE
 from tests.train_mtp.conftest import cycle, rollouts
@@ -105,9 +106,20 @@ def test_the_policy_does_not_move(followed: tuple[Path, Lineage], toy: Path) -> 
     assert lineage.steps == 16 and lineage.data is not None
 
 
+#: What a policy was trained with.
+MADE_WITH: dict[str, Any] = {
+    "bundles": ["b" * 64, "c" * 64],
+    "harness": "mini-1",
+    "world": "d" * 64,
+    "template": "e" * 64,
+    "envelope": "paper",
+    "adapter": True,
+}
+
+
 def changed(folder: Path, before: Path, after: Path) -> Path:
     """The checkpoint `before` after a training that made its weights those of `after`; the head goes across."""
-    lineage = next_lineage(before, stage="rl", recipe={})
+    lineage = next_lineage(before, stage="rl", recipe={}, **MADE_WITH)
     save_checkpoint(folder, source=before, changed=load_file(after / "model.safetensors"), lineage=lineage)
     return folder
 
@@ -122,6 +134,7 @@ def test_a_head_that_is_not_updated_falls_behind_its_policy(
     assert before["greedy_length"] < 0.4 * was["greedy_length"], "the old head says the old policy's tokens"
     assert after["greedy_length"] > 0.95 * was["greedy_length"]
     assert lineage.head.source == "native"
+    assert {name: getattr(lineage, name) for name in MADE_WITH} == MADE_WITH, "the policy's own, whose weights they are"
 
 
 def test_grafted_beside_native(tmp_path: Path, followed: tuple[Path, Lineage], other: Path) -> None:
@@ -219,6 +232,27 @@ def test_what_cannot_be(tmp_path: Path, toy: Path, followed: tuple[Path, Lineage
     )
     with pytest.raises(CheckpointError, match=r"does not fit the policy: .*down_proj.weight has the shape \[32, 48\]"):
         stored_head(LlamaForCausalLM(narrow), followed[0] / "checkpoint")
+
+
+@pytest.mark.parametrize(
+    ("keys", "match"),
+    [
+        ({"source": "native"}, "holds no draft head"),
+        ({"source": "grafted"}, "graft names no checkpoint"),
+        ({"source": "auto", "graft": "somewhere"}, "is for source=grafted"),
+        ({"beside": "/nowhere"}, "no draft-head.json there"),
+    ],
+)
+def test_a_head_that_is_not_to_be_had_is_said_before_anything_is_sampled(
+    tmp_path: Path, toy: Path, keys: dict[str, Any], match: str
+) -> None:
+    with pytest.raises(HarnessctlError, match=match):
+        STAGE.budget(job(tmp_path, toy, **keys))
+
+
+def test_a_run_beside_one_of_the_same_name_keeps_its_own_curves(followed: tuple[Path, Lineage]) -> None:
+    report = draft_report([read_run(followed[0])] * 2)
+    assert "| fresh head, toy: loss |" in report and "| fresh head, toy (2): loss |" in report
 
 
 def test_states_of_another_policy_are_refused(tmp_path: Path, toy: Path, other: Path) -> None:

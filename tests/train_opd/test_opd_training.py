@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 
 from harnessctl.checkpoint.lineage import write_lineage
 from harnessctl.checkpoint.policy import next_lineage, weights_digest
-from harnessctl.errors import CheckpointError, RecordError, TrainingError
+from harnessctl.errors import CheckpointError, RecordError, TrainingError, UsageError
 from harnessctl.train.config import LoopConfig, LoraConfig, PolicyConfig
 from harnessctl.train.job import Job
 from harnessctl.train.metrics import Metrics, read_metrics
@@ -166,11 +166,13 @@ def test_the_base_is_the_lineages_whichever_way_it_is_had(
         if "lora_B" in name:
             parameter.data.normal_(generator=torch.Generator().manual_seed(0))
     module = TokenLoss(policy.model)
+    assert module.why_not_packed() is None
     rows = packed(sequences(9, 5, vocabulary=200))
     is_off = find_base(policy, job.config, lambda _: None).path is None
     assert is_off == (start == "base" and way == "auto")
     wanted_model = job_of(tmp_path, base, None).policy.model
     wanted = TokenLoss(wanted_model)
+    assert wanted.why_not_packed() is None
     with torch.no_grad():
         expected = wanted.logits(wanted.states(rows))
         ours = module.logits(module.states(rows))
@@ -222,10 +224,40 @@ def test_general_questions_wait_for_an_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ['{"prompt": ""}', '{"text": "a"}', '{"messages": [{"role": "assistant", "content": "a"}]}', "[1]"]
+    "line",
+    [
+        '{"prompt": ""}',
+        '{"text": "a"}',
+        '{"messages": [{"role": "assistant", "content": "a"}]}',
+        '{"messages": [{"role": "zork", "content": "a"}, {"role": "user", "content": "a"}]}',
+        '{"messages": [{"role": "user", "content": 5}]}',
+        '{"messages": [{"role": "assistant", "tool_calls": "x"}, {"role": "user", "content": "a"}]}',
+        '{"messages": [{"role": "assistant", "tool_calls": [{"function": 3}]}, {"role": "user", "content": "a"}]}',
+        "[1]",
+    ],
 )
 def test_what_is_no_prompt_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "prompts.jsonl"
     path.write_text(f'{{"prompt": "fine"}}\n{line}\n')
     with pytest.raises(RecordError, match=r"prompts\.jsonl:2"):
         read_questions(path)
+
+
+def test_a_file_of_prompts_that_would_not_be_asked(tmp_path: Path, prompts: Path) -> None:
+    (tmp_path / "empty.jsonl").write_text("")
+    with pytest.raises(TrainingError, match="holds no prompt"):
+        read_questions(tmp_path / "empty.jsonl")
+    config = OpdConfig(
+        model=PolicyConfig(name="tiny"), loop=LoopConfig(steps=1, lr=0.1), prompts=PromptsConfig(path=str(prompts))
+    )
+    with pytest.raises(UsageError, match=r"prompts\.general_share is 1"):
+        config.check()
+    msgspec.structs.replace(config, prompts=PromptsConfig(path=str(prompts), general_share=0.5)).check()
+
+
+def test_servers_that_are_not_named() -> None:
+    config = OpdConfig(
+        model=PolicyConfig(name="tiny"), loop=LoopConfig(steps=1, lr=0.1), rollout=RolloutConfig(backend="sglang")
+    )
+    with pytest.raises(UsageError, match=r"needs rollout\.urls"):
+        config.check()

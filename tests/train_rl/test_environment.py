@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,12 +11,13 @@ import pytest
 from harnessctl.bundle.state import Tool
 from harnessctl.errors import HarnessctlError, LawBroken
 from harnessctl.evaluate.setting import Setting
-from harnessctl.runtime.protocols import InjectedFault
+from harnessctl.runtime.protocols import InjectedFault, ModelReply
 from harnessctl.train.policy import Policy
 from harnessctl.train.rl.backends import LocalBackend
 from harnessctl.train.rl.config import SEEDS_APART, RolloutConfig
 from harnessctl.train.rl.environment import TRIES, GroupFaults, Simulator, numbered
 from harnessctl.train.rl.reward import RuleReward
+from tests.decode_batched.conftest import ask
 from tests.train_rl.rl_project import Project, rl_config
 
 
@@ -109,6 +111,25 @@ def test_rollouts_of_a_group_differ_and_come_out_the_same_again(setting: Setting
     assert len({str(ids) for ids in said(first)}) == 3
     assert [r.score.scenario for r in first.rollouts] == [first.rollouts[0].score.scenario] * 3
     assert [r.trajectory.id.partition("#")[2] for r in first.rollouts] == ["3.0", "3.1", "3.2"]
+
+
+@pytest.mark.parametrize("grammar", [False, True])
+def test_calls_are_held_to_a_grammar_only_where_the_recipe_says_so(policy: Policy, grammar: bool) -> None:
+    """Without one each token is the policy's own, which is what the loss takes it for."""
+
+    async def reply() -> ModelReply:
+        backend = LocalBackend(policy, RolloutConfig(grammar=grammar))
+        model = await backend.open()
+        try:
+            async with backend.place():
+                return await model.complete(ask(1))
+        finally:
+            await backend.close()
+
+    found = asyncio.run(reply())
+    assert found.completion_ids is not None
+    text = policy.codec.decode(found.completion_ids)
+    assert text.startswith("<tool_call>"[: len(text)]) == grammar
 
 
 class Failing:

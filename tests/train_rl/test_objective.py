@@ -23,6 +23,7 @@ from harnessctl.train.rl import objective as module
 from harnessctl.train.rl.config import RlConfig
 from harnessctl.train.rl.environment import Rollout
 from harnessctl.train.rl.objective import RlObjective
+from harnessctl.train.rl.penalty import Penalty
 from harnessctl.train.rl.prefix import Reader
 from tests.train_rl.rl_project import PROMPT, Made, made_up, rl_config, score_of, trajectory_of
 
@@ -149,6 +150,21 @@ def test_a_batch_that_is_gone_is_not_made_up_anew(policy: Policy) -> None:
 def test_keys_that_do_not_go_together(keys: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         rl_config(**keys).check()
+
+
+def test_the_penalty_rises_with_the_steps(policy: Policy) -> None:
+    def thinks(number: int, which: int) -> Rollout:
+        said = policy.codec.encode_data("<think>" + "a" * (1 + which) + "</think>b")
+        return Rollout(trajectory_of([*PROMPT, *said], len(said), [-1.0] * len(said)), score_of(1.0))
+
+    raw: list[float] = []
+    config = rl_config(groups=1, cot=Penalty(weight=0.1, ramp=4))
+    objective = open_objective(
+        policy, config, make=thinks, record=lambda _, judged: raw.extend(one.raw.reply for one in judged)
+    )
+    for step in (0, 1, 3):
+        objective.data(step)
+    assert raw == pytest.approx([0.025, -0.025, 0.05, -0.05, 0.1, -0.1])
 
 
 def test_the_kl_term_draws_back_to_the_start(tiny: Path) -> None:

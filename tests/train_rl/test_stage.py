@@ -12,10 +12,15 @@ from accelerate import Accelerator
 from safetensors.torch import load_file
 from transformers import Qwen3_5MoeForCausalLM, Qwen3_5MoeTextConfig
 
-from harnessctl.checkpoint.policy import read_lineage
+from harnessctl.checkpoint.export import export_head, head_tensors
+from harnessctl.checkpoint.policy import next_lineage, read_lineage
 from harnessctl.errors import TrainingError, UsageError
 from harnessctl.storage import read_json_lines
+from harnessctl.train.config import PolicyConfig
 from harnessctl.train.metrics import Metrics, read_metrics
+from harnessctl.train.mtp.head import full_names
+from harnessctl.train.mtp.source import fresh_head
+from harnessctl.train.policy import load_policy
 from harnessctl.train.rl import stage
 from harnessctl.train.rl.config import RolloutConfig
 from harnessctl.train.rl.objective import RlObjective
@@ -66,19 +71,32 @@ def test_two_steps_on_the_mini_harness(project: Project, tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("graded")
-def test_resumed_equals_unbroken(stall: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = rl_config(**SHORT, loop={"steps": 2, "lr": 0.01, "schedule": "constant"})
+@pytest.mark.parametrize(
+    ("end", "keys"),
+    [
+        (KeyboardInterrupt, {}),
+        # Nothing was kept, and the rollouts that were written are taken back.
+        (RuntimeError, {"save_every": 2}),
+        # The policy that the KL term draws back to is that of the start, not that of the point.
+        (KeyboardInterrupt, {"kl": 0.5}),
+    ],
+)
+def test_resumed_equals_unbroken(
+    stall: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: type[BaseException], keys: dict[str, Any]
+) -> None:
+    loop = {"steps": 2, "lr": 0.01, "schedule": "constant", "save_every": keys.get("save_every", 1)}
+    config = rl_config(**SHORT, loop=loop, kl=keys.get("kl", 0.0))
     STAGE.run(stall.job(tmp_path / "whole", config))
     data = RlObjective.data
 
     def broken(self: RlObjective, step: int) -> Any:
         if step == 1:
-            raise KeyboardInterrupt
+            raise end
         return data(self, step)
 
     with monkeypatch.context() as patch:
         patch.setattr(RlObjective, "data", broken)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(end):
             STAGE.run(stall.job(tmp_path / "broken", config))
     again = stall.job(tmp_path / "broken", config, metrics=Metrics(tmp_path / "broken", board=False))
     STAGE.run(again)
@@ -124,6 +142,21 @@ def test_a_server_reads_the_new_weights_before_it_samples(stall: Project, tmp_pa
     # The second batch was sampled by the weights after the first update.
     assert all(line["mismatch"] < 1e-4 for line in lines)
     assert not list((tmp_path / "served").iterdir())
+
+
+@pytest.mark.usefixtures("graded")
+def test_a_draft_head_goes_across_and_is_marked_as_stale(stall: Project, tmp_path: Path) -> None:
+    model = load_policy(PolicyConfig(name="tiny", dtype="float32", device="cpu"), stall.model).inner
+    head = full_names(fresh_head(model, init="random", seed=3).state_dict())
+    drafting = tmp_path / "drafting"
+    export_head(stall.model, drafting, head, lineage=next_lineage(stall.model, stage="mtp-adapt", recipe={}))
+    job = stall.job(tmp_path / "run", rl_config(**SHORT, loop={"steps": 1, "lr": 0.01}), start=drafting)
+    STAGE.run(job)
+    before, after = read_lineage(drafting), read_lineage(job.checkpoint)
+    assert before is not None and after is not None and before.weights != after.weights
+    assert (before.head.state, after.head.state) == ("trained", "stale")
+    assert before.head.weights == after.head.weights
+    assert all(tensor.equal(head[name]) for name, tensor in head_tensors(job.checkpoint).items())
 
 
 def test_a_server_that_takes_no_weights_stops_the_run(stall: Project, tmp_path: Path, server: FakeServer) -> None:

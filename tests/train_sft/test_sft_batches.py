@@ -1,46 +1,32 @@
-"""Which samples a step learns from."""
+"""Which samples a step learns from: each once an epoch, in another order in the next."""
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
-from harnessctl.train.sft.batches import Batches, micro_batches, share
+from harnessctl.train.sft.batches import Batches, share
 
-_draw = random.Random(0)
-LENGTHS = [_draw.randint(5, 90) for _ in range(61)]
-
-
-def batches(*, is_packed: bool = True, seed: int = 3) -> Batches:
-    return Batches(LENGTHS, size=100, per_step=4, seed=seed, is_packed=is_packed)
+LENGTHS = [3, 9, 4, 7, 5, 8, 2, 6, 9, 1]
 
 
-@pytest.mark.parametrize("is_packed", [True, False])
+@pytest.mark.parametrize("is_packed", [False, True])
 def test_an_epoch_reads_every_sample_once_and_the_next_in_another_order(is_packed: bool) -> None:
-    made = batches(is_packed=is_packed)
-    stream = [micro for step in range(2 * made.per_epoch) for micro in made.step(step)]
-    first, second = stream[: made.per_epoch], stream[made.per_epoch : 2 * made.per_epoch]
-    assert sorted(place for micro in first for place in micro) == list(range(61))
-    assert sorted(place for micro in second for place in micro) == list(range(61))
-    assert first != second
-    again = batches(is_packed=is_packed)
-    assert [again.step(step) for step in (7, 2)] == [made.step(step) for step in (7, 2)]
-    assert batches(is_packed=is_packed, seed=4).step(0) != made.step(0)
+    made = Batches(LENGTHS, size=12, per_step=1, seed=3, is_packed=is_packed)
+    size = made.per_epoch
+    epochs = [
+        [place for step in range(size) for micro in made.step(epoch * size + step) for place in micro]
+        for epoch in range(3)
+    ]
+    assert all(sorted(epoch) == list(range(len(LENGTHS))) for epoch in epochs)
+    assert epochs[0] != epochs[1] != epochs[2]
+    again = Batches(LENGTHS, size=12, per_step=1, seed=3, is_packed=is_packed)
+    assert again.step(size + 1) == made.step(size + 1), "a step is its number's, however one came to it"
+    other = Batches(LENGTHS, size=12, per_step=1, seed=4, is_packed=is_packed)
+    assert [other.step(step) for step in range(3 * size)] != [made.step(step) for step in range(3 * size)]
 
 
-def test_packed_rows_are_full_and_padded_ones_of_like_lengths() -> None:
-    packed = micro_batches(LENGTHS, size=100, is_packed=True)
-    assert all(sum(LENGTHS[place] for place in micro) <= 100 for micro in packed)
-    assert sum(LENGTHS) > 0.9 * 100 * len(packed)
-    padded = micro_batches(LENGTHS, size=100, is_packed=False)
-    rectangles = [max(LENGTHS[place] for place in micro) * len(micro) for micro in padded]
-    assert max(rectangles) <= 100
-    assert sum(LENGTHS) > 0.9 * sum(rectangles)
-    assert micro_batches([300, 2], size=100, is_packed=False) == [[0], [1]]
-
-
-def test_processes_have_as_many_micro_batches() -> None:
-    bins = [[1], [2], [3], [4], [5]]
-    parts = [share(bins, process=process, processes=3) for process in range(3)]
-    assert parts == [[[1], [4]], [[2], [5]], [[3], []]]
+def test_every_process_has_as_many_and_together_they_have_all() -> None:
+    micro = [[0], [1, 2], [3], [4], [5]]
+    shares = [share(micro, process=process, processes=3) for process in range(3)]
+    assert [len(one) for one in shares] == [2, 2, 2]
+    assert sorted(place for one in shares for part in one for place in part) == list(range(6))

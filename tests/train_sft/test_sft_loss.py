@@ -35,6 +35,16 @@ def naive(model: LlamaForCausalLM, samples: Sequence[Tokens]) -> torch.Tensor:
     return total
 
 
+def alike(samples: list[Tokens]) -> list[Tokens]:
+    """The first four of 40 tokens begin with the same 33, of which some are learnt; so do the last two, with all of theirs;
+    and one of those in between is the beginning of another."""
+    samples[1].ids[:40] = samples[0].ids[:40]
+    samples[4].ids[:33] = samples[0].ids[:33]
+    samples[5].ids[:] = samples[0].ids[:39]
+    samples[7].ids[:] = samples[5].ids[:]
+    return samples
+
+
 def assert_same(found: list[torch.Tensor], wanted: list[torch.Tensor]) -> None:
     for one, other in zip(found, wanted, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
@@ -44,11 +54,13 @@ def assert_same(found: list[torch.Tensor], wanted: list[torch.Tensor]) -> None:
 @pytest.mark.parametrize("logits_at_once", [1 << 24, 5 * 64])
 def test_packed_and_padded_are_as_one_at_a_time(rows: Callable[[Sequence[Tokens]], Rows], logits_at_once: int) -> None:
     model = tiny_llama()
-    samples = sequences(9, 4, 17, 1, 6)
+    samples = alike(sequences(49, 44, 17, 1, 46, 39, 51, 39))
     wanted = naive(model, samples)
     wanted.backward()
     expected = gradients(model)
-    found, right = TokenLoss(model, logits_at_once=logits_at_once)(rows(samples), cross_entropy)
+    module = TokenLoss(model, logits_at_once=logits_at_once)
+    assert module.why_not_packed() is None
+    found, right = module(rows(samples), cross_entropy)
     found.backward()
     torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5)
     assert_same(gradients(model), expected)
@@ -62,6 +74,7 @@ def test_labels_are_the_masked_tokens_but_the_first() -> None:
     assert rows.labels.tolist() == [7, 8, 3]
     assert rows.at.tolist() == [1, 2, 4]
     assert rows.positions.tolist() == [[0, 1, 2, 3, 0, 1]]
+    assert rows.trees is not None and [(tree.prefix, tree.branches) for tree in rows.trees] == [(4, ()), (2, ())]
     rows = padded([sample, other])
     assert rows.labels.tolist() == [7, 8, 3]
     assert rows.at.tolist() == [1, 2, 4]
@@ -69,13 +82,27 @@ def test_labels_are_the_masked_tokens_but_the_first() -> None:
     assert sample.weight == 2 and other.weight == 1
 
 
+def test_what_sequences_begin_with_alike_is_read_once() -> None:
+    samples = alike(sequences(49, 44, 17, 1, 46, 39, 51, 39))
+    rows = packed(samples)
+    assert rows.trees is not None
+    assert [(tree.prefix, tree.branches) for tree in rows.trees] == [
+        (33, (16, 11, 13, 6, 6)),
+        (17, ()),
+        (1, ()),
+        (51, ()),
+    ]
+    assert rows.ids.shape[1] == 154 < sum(map(len, samples))
+    assert sorted(rows.labels.tolist()) == sorted(padded(samples).labels.tolist())
+
+
 def test_what_the_harness_said_has_no_gradient() -> None:
     """A token that is not the policy's can be any other where nothing comes after it."""
     model = tiny_llama()
     ids = torch.tensor([3, 4, 5, 6], dtype=torch.int32)
     mask = torch.tensor([0, 1, 0, 0], dtype=torch.int32)
-    loss, _ = TokenLoss(model)(packed([Tokens(ids, mask)]), cross_entropy)
-    other, _ = TokenLoss(model)(packed([Tokens(torch.tensor([3, 4, 60, 61], dtype=torch.int32), mask)]), cross_entropy)
+    loss, _ = TokenLoss(model)(padded([Tokens(ids, mask)]), cross_entropy)
+    other, _ = TokenLoss(model)(padded([Tokens(torch.tensor([3, 4, 60, 61], dtype=torch.int32), mask)]), cross_entropy)
     torch.testing.assert_close(loss, other)
 
 
@@ -90,7 +117,7 @@ def test_nothing_is_a_zero_with_a_gradient_everywhere() -> None:
 def test_a_model_that_scales_its_logits_is_refused() -> None:
     module = TokenLoss(tiny_llama())
     module.check()
-    assert module.can_pack()
+    assert module.why_not_packed() is None
 
     def doubled(module: object, given: object, output: Any) -> None:
         output.logits = output.logits * 2
@@ -121,7 +148,7 @@ def test_a_running_state_is_not_packed() -> None:
     torch.manual_seed(0)
     module = TokenLoss(Qwen3_5MoeForCausalLM(config).eval())
     module.check()
-    assert not module.can_pack()
+    assert "linear_attention" in (module.why_not_packed() or "")
     samples = sequences(7, 4, 9)
     found, _ = module(padded(samples), cross_entropy)
     torch.testing.assert_close(found, naive(module.model, samples), rtol=1e-4, atol=1e-4)

@@ -29,6 +29,7 @@ def test_loss_and_gradient_are_those_of_trl(project: Project, tmp_path: Path) ->
     config = sft_config(micro_tokens=120)
     policy = load_policy(config.model, project.model)
     module = TokenLoss(policy.model)
+    assert module.why_not_packed() is None
     config.micro_batches = SftObjective(
         module, policy, samples, [], config, accelerator=Accelerator(cpu=True), is_packed=True
     ).per_epoch

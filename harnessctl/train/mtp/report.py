@@ -42,7 +42,11 @@ def draft_report(runs: Sequence[tuple[DraftRun, list[dict[str, Any]]]]) -> str:
     text = ["# Draft heads", ""]
     for run, _ in runs:
         text += [f"## Acceptance: {run.title}", "", *_acceptance(run), ""]
-    text += ["## Loss by step", "", *_curves({run.title: lines for run, lines in runs}), ""]
+    curves: dict[str, list[dict[str, Any]]] = {}
+    for run, lines in runs:
+        same = sum(title.startswith(run.title) for title in curves)
+        curves[f"{run.title} ({same + 1})" if same else run.title] = lines
+    text += ["## Loss by step", "", *_curves(curves), ""]
     return "\n".join(text)
 
 

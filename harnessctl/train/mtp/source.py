@@ -28,23 +28,36 @@ def open_head(
 
     CheckpointError when the config of the checkpoint claims a head that is not there, or it does not fit.
     """
+    source, origin = head_source(folder, config)
+    if origin is None:
+        talk(f"head: fresh, init={config.init}")
+        return fresh_head(model, init=config.init, seed=config.seed), source
+    talk(f"head: native, that of {origin}" if source == "native" else f"head: grafted from {origin}")
+    return stored_head(model, origin), source
+
+
+def head_source(folder: Path, config: MtpConfig) -> tuple[HeadSource, Path | None]:
+    """Where the head of the checkpoint in `folder` comes from, and the folder that holds it (null: it is fresh).
+
+    UsageError when keys do not go together; CheckpointError when the head is not there, or not whole.
+    """
     source = config.source
     if source == "auto":
         has_head = bool(read_layout(folder).head_names) or claimed_layers(read_config(folder)) > 0
         source = "native" if has_head else "fresh"
-    if source == "grafted":
-        if config.graft is None:
-            raise UsageError("source=grafted, and graft names no checkpoint to take the head from", hint="graft=FOLDER")
-        graft = locate(config.graft).path
-        talk(f"head: grafted from {graft}")
-        return stored_head(model, graft), "grafted"
-    if config.graft is not None:
-        raise UsageError(f"graft={config.graft} is for source=grafted; got source={config.source}")
-    if source == "native":
-        talk(f"head: native, that of {folder}")
-        return stored_head(model, folder), "native"
-    talk(f"head: fresh, init={config.init}")
-    return fresh_head(model, init=config.init, seed=config.seed), "fresh"
+    if source != "grafted" and config.graft is not None:
+        raise UsageError(
+            f"graft={config.graft} is for source=grafted; got source={config.source}", hint="source=grafted"
+        )
+    if source == "fresh":
+        return source, None
+    if source == "grafted" and config.graft is None:
+        raise UsageError("source=grafted, and graft names no checkpoint to take the head from", hint="graft=FOLDER")
+    origin = folder if source == "native" else locate(str(config.graft)).path
+    check_head(origin)
+    if not read_layout(origin).head_names:
+        raise _no_head(origin)
+    return source, origin
 
 
 def fresh_head(target: PreTrainedModel, *, init: Init, seed: int) -> NextNHead:
@@ -71,10 +84,7 @@ def put_weights(head: NextNHead, tensors: dict[str, torch.Tensor], folder: Path)
     given = {name.removeprefix(PREFIX): tensor for name, tensor in tensors.items()}
     wanted = head.state_dict()
     if not given:
-        raise CheckpointError(
-            f"{folder} holds no draft head (no tensors mtp.*)",
-            hint="source=fresh trains one from nothing, source=grafted graft=FOLDER takes another checkpoint's",
-        )
+        raise _no_head(folder)
     faults = [f"{PREFIX}{name} is missing" for name in sorted(wanted.keys() - given.keys())]
     faults += [f"{PREFIX}{name} is not of this architecture" for name in sorted(given.keys() - wanted.keys())]
     faults += [
@@ -87,3 +97,10 @@ def put_weights(head: NextNHead, tensors: dict[str, torch.Tensor], folder: Path)
         raise CheckpointError(f"the draft head in {folder} does not fit the policy: {faults[0]}{more}")
     head.load_state_dict(given)
     return head
+
+
+def _no_head(folder: Path) -> CheckpointError:
+    return CheckpointError(
+        f"{folder} holds no draft head (no tensors mtp.*)",
+        hint="source=fresh trains one from nothing, source=grafted graft=FOLDER takes another checkpoint's",
+    )

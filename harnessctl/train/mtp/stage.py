@@ -40,7 +40,7 @@ from harnessctl.train.mtp.report import FILE, DraftRun, draft_report, read_run
 from harnessctl.train.mtp.rollouts import ROLLOUTS, find_rollouts
 from harnessctl.train.mtp.sampling import sample_rollouts
 from harnessctl.train.mtp.sequences import Sequences, read_sequences
-from harnessctl.train.mtp.source import open_head
+from harnessctl.train.mtp.source import head_source, open_head
 
 #: What an answer is taken to come to before one has been seen, in tokens.
 _ANSWER = 128
@@ -62,6 +62,9 @@ class MtpStage:
         """Every row goes through the head once for each depth; the policy reads each sequence once, before."""
         config: MtpConfig = job.config
         policy = self._policy(job)
+        head_source(policy.folder, config)  # before hours are spent on sequences and states
+        if config.beside is not None:
+            read_run(Path(config.beside).expanduser())
         if not (paths := _rollouts(job)):
             said = _ANSWER if config.sample.sampling.max_tokens is None else config.sample.sampling.max_tokens
             return Budget(

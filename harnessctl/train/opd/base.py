@@ -112,9 +112,11 @@ def open_base(found: Found, module: TokenLoss, policy: Policy, accelerator: Acce
     if found.path is None:
         return AdapterOff(module, policy)
     dtype = "bfloat16" if policy.dtype is torch.bfloat16 else "float32"
+    device = "cpu" if accelerator.is_fsdp2 else str(policy.device)
+    copy = TokenLoss(load_weights(found.path, dtype=dtype, device=device).model)
+    copy.why_not_packed()  # it reads the rows that the policy reads, and is of the same kind
     if not accelerator.is_fsdp2:
-        return Copy(TokenLoss(load_weights(found.path, dtype=dtype, device=str(policy.device)).model))
-    copy = TokenLoss(load_weights(found.path, dtype=dtype, device="cpu").model)
+        return Copy(copy)
     mesh = init_device_mesh(accelerator.device.type, (accelerator.num_processes,))
     for layer in copy.modules():
         if type(layer).__name__ in copy._no_split_modules:

@@ -136,7 +136,7 @@ class Gathering:
     def _complaint(self) -> str:
         """What the teacher failed of most."""
         said = [error for error, _ in self.errors.most_common() if error]
-        return f"; the teacher most often said: {said[0][:300]}" if said else ""
+        return f"; the teacher most often said: {said[0].splitlines()[0][:300]}" if said else ""
 
     def _one_by_one(self, numbers: Sequence[int], setting: Setting) -> Generator[Harvest]:
         with _Worker(self.evaluation, self.config, self.tongue, setting) as worker:

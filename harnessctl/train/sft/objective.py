@@ -7,8 +7,7 @@ harnessctl/train/loop.py it is the whole of the training.
 
 Not TRL's SFTTrainer, though it was to be: its checkpoints are not atomic and hold pickled state, its order of samples after
 a resume is found by skipping through the data loader, and a loss that is no number goes on into the weights. The loop of all
-stages has one law for those three. What is TRL's is kept: packing best-fit by length (`bfd`), isolation of packed sequences
-by their positions, the loss over the step's tokens as one sum (`num_items_in_batch`), LoRA by PEFT, engine by accelerate. A
+stages has one law for those three. What is TRL's is kept: packing by falling length (its `bfd`), in rows of which no sequence sees another, the loss over the step's tokens as one sum (`num_items_in_batch`), LoRA by PEFT, engine by accelerate. A
 test has loss and gradients of one step equal to SFTTrainer's.
 """
 
@@ -22,7 +21,7 @@ from torch import nn
 
 from harnessctl.train.objective import StepData
 from harnessctl.train.policy import Policy
-from harnessctl.train.sft.batches import Batches, micro_batches, share
+from harnessctl.train.sft.batches import Batches, families_of, micro_batches, share
 from harnessctl.train.sft.config import SftConfig
 from harnessctl.train.sft.rows import Tokens, packed, padded
 from harnessctl.train.sft.token_loss import cross_entropy
@@ -31,7 +30,8 @@ from harnessctl.train.together import summed
 
 class SftObjective:
     """`module` is the TokenLoss around the policy's model, as the loop has prepared it. The loss of `held_out` is shown
-    every `eval_every` steps, as it is with the weights that the step begins with."""
+    every `eval_every` steps, as it is with the weights that the step begins with. `harnesses` names what each sample was
+    made under: those of one name begin alike, and share that where they are packed."""
 
     def __init__(
         self,
@@ -43,6 +43,7 @@ class SftObjective:
         *,
         accelerator: Accelerator,
         is_packed: bool,
+        harnesses: Sequence[str] | None = None,
     ) -> None:
         self._module = module
         self._policy = policy
@@ -57,6 +58,7 @@ class SftObjective:
             per_step=config.micro_batches,
             seed=config.seed,
             is_packed=is_packed,
+            families=None if harnesses is None else families_of(samples, harnesses),
         )
         self.per_epoch = self._batches.per_epoch
 

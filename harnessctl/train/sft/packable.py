@@ -16,12 +16,10 @@ def packs(module: TokenLoss, asked: Literal["auto", "on", "off"], talk: Callable
     """
     if asked == "off":
         return False
-    if module.can_pack():
+    why = module.why_not_packed()
+    if why is None:
         return True
     if asked == "on":
-        raise TrainingError(
-            "packing=on, and this model lets one sequence of a row see the one before it (it keeps a running state)",
-            hint="packing=auto pads instead",
-        )
-    talk("not packed: this model lets one sequence of a row see the one before it; micro-batches are padded instead")
+        raise TrainingError(f"packing=on, and this model cannot be packed: {why}", hint="packing=auto pads instead")
+    talk(f"not packed, but padded: {why}")
     return False

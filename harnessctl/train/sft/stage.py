@@ -52,6 +52,7 @@ class Sft:
             config,
             accelerator=accelerator,
             is_packed=is_packed,
+            harnesses=[one.bundle for one in data.learnt],
         )
         job.talk(
             f"{len(data.learnt)} samples to learn, {len(data.held_out)} held out; {objective.per_epoch} micro-batches an "

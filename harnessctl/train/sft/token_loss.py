@@ -16,7 +16,8 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from harnessctl.errors import TrainingError
-from harnessctl.train.sft.rows import Rows, Tokens, packed, padded
+from harnessctl.train.sft.forest import ready_mask, use_forests
+from harnessctl.train.sft.rows import LEAST_SHARED, Rows, Tokens, packed, padded
 
 #: Logits (positions times vocabulary) that are in memory at once: 64 MB in float32.
 LOGITS_AT_ONCE = 1 << 24
@@ -72,8 +73,11 @@ class TokenLoss(nn.Module):
     def states(self, rows: Rows) -> torch.Tensor:
         """The trunk's last states at the chosen positions: (n, width)."""
         trunk: Any = cast(Any, self.model).get_decoder()
+        more: dict[str, Any] = {}
+        if rows.trees is not None:
+            more = {"forest": rows.trees, "attention_mask": ready_mask(rows.ids.shape[1], rows.ids.device)}
         self.model.train(self._recompute and torch.is_grad_enabled())
-        found = trunk(input_ids=rows.ids, position_ids=rows.positions, use_cache=False).last_hidden_state
+        found = trunk(input_ids=rows.ids, position_ids=rows.positions, use_cache=False, **more).last_hidden_state
         self.model.eval()
         return found.flatten(0, 1)[rows.at]
 
@@ -99,20 +103,26 @@ class TokenLoss(nn.Module):
         model: Any = self.model
         device = next(self.parameters()).device
         wanted = model(input_ids=tokens.ids.long()[None].to(device), use_cache=False).logits[0, :-1]
-        if not _is_close(self.logits(self.states(packed([tokens]).to(device))), wanted):
+        if not _is_close(self.logits(self.states(padded([tokens]).to(device))), wanted):
             raise TrainingError(
                 "the model's logits are not its output matrix times its last states, which the losses are computed from",
                 hint="models that scale or cap their logits cannot be trained here",
             )
 
     @torch.no_grad()
-    def can_pack(self) -> bool:
-        """Whether sequences in one row are kept apart: a model with a running state (linear attention) lets one pass
-        into the next."""
+    def why_not_packed(self) -> str | None:
+        """Make ready to pack. Why that cannot be, or None: sequences of one row must be kept apart, which a model with a
+        running state (linear attention) does not do."""
+        why = use_forests(self.model)
+        if why is not None:
+            return why
         device = next(self.parameters()).device
-        first, second = self._probe(5), self._probe(6)
-        apart = self.logits(self.states(padded([first, second]).to(device)))
-        return _is_close(self.logits(self.states(packed([first, second]).to(device))), apart)
+        first, second, alone = self._probe(LEAST_SHARED + 5), self._probe(LEAST_SHARED + 9), self._probe(6)
+        second.ids[:LEAST_SHARED] = first.ids[:LEAST_SHARED]
+        probes = [first, second, alone]
+        apart = self.logits(self.states(padded(probes).to(device)))
+        together = self.logits(self.states(packed(probes).to(device)))
+        return None if _is_close(together, apart) else "a trial shows that it lets one sequence of a row see another"
 
     def _probe(self, length: int) -> Tokens:
         generator = torch.Generator().manual_seed(length)
