@@ -25,6 +25,7 @@ from harnessctl.train.opd.base import Base
 from harnessctl.train.opd.config import OpdConfig
 from harnessctl.train.opd.divergence import divergence_from
 from harnessctl.train.opd.prompts import Prompts
+from harnessctl.train.opd.room import give_back
 from harnessctl.train.opd.student import Student
 from harnessctl.train.policy import Policy
 from harnessctl.train.sft.batches import micro_batches
@@ -60,7 +61,9 @@ class OpdObjective:
         """Ask this process's share of the step's prompts."""
         mine = self._accelerator
         prompts = self._prompts.step(step, self._config.prompts_per_step)[mine.process_index :: mine.num_processes]
+        give_back(self._policy.device, cycles=False)
         answers = self._student.answer(prompts)
+        give_back(self._policy.device, cycles=True)
         said = answers.tokens
         bins = micro_batches([len(one) for one in said], size=self._config.micro_tokens, is_packed=self._is_packed)
         micro = [[said[place] for place in one] for one in bins]
