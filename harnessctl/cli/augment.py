@@ -7,15 +7,13 @@ from typing import Annotated
 
 import typer
 
-from harnessctl.cli.options import Json, Keys, Project
+from harnessctl.cli.options import Cfg, Json, Keys, Project, RunDir
 
 
 def augment(
     keys: Keys = None,
-    cfg: Annotated[bool, typer.Option("--cfg", help="Print the resolved recipe and stop.")] = False,
-    run_dir: Annotated[
-        Path | None, typer.Option("--run-dir", help="Where the run is kept; default: runs/.", show_default=False)
-    ] = None,
+    cfg: Cfg = False,
+    run_dir: RunDir = None,
     resume: Annotated[
         Path | None, typer.Option("--resume", help="Go on with this run; nothing is made twice.", show_default=False)
     ] = None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from harnessctl.cli.options import Json, Project
+from harnessctl.cli.options import Cfg, Json, Project, RunDir, Sweep
 
 
 def eval_(
@@ -19,11 +19,9 @@ def eval_(
             show_default=False,
         ),
     ] = None,
-    cfg: Annotated[bool, typer.Option("--cfg", help="Print the resolved recipe and stop.")] = False,
-    sweep: Annotated[bool, typer.Option("-m", help="Run every combination of comma-separated values.")] = False,
-    run_dir: Annotated[
-        Path | None, typer.Option("--run-dir", help="Where the run is kept; default: runs/.", show_default=False)
-    ] = None,
+    cfg: Cfg = False,
+    sweep: Sweep = False,
+    run_dir: RunDir = None,
     resume: Annotated[
         Path | None,
         typer.Option("--resume", help="Go on with this run; nothing is answered twice.", show_default=False),
@@ -32,25 +30,13 @@ def eval_(
     json: Json = False,
 ) -> None:
     """Let a policy answer a suite's items, and score it."""
-    from harnessctl.cli import output
+    from harnessctl.cli.commands import carry_out
     from harnessctl.cli.evaluating import EvalCommand
 
     commands = EvalCommand.of(
         arguments or [], run_dir=run_dir, resume=resume, project=project, json=json, is_sweep=sweep
     )
-    if cfg:
-        output.data("\n".join(command.config_yaml().rstrip() for command in commands))
-        return
-    for command in commands:
-        command.config()  # a wrong key of the last run is said before the first begins
-    done = []
-    for command in commands:
-        done.append(command.run())
-        if done[-1].code:
-            break
-    if json:
-        output.json_data(done if len(commands) > 1 else done[0])
-    raise typer.Exit(done[-1].code)
+    carry_out(commands, cfg=cfg, json=json)
 
 
 def rescore(

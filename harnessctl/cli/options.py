@@ -67,3 +67,8 @@ Keys = Annotated[
     list[str] | None,
     typer.Argument(metavar="[KEY=VALUE]...", help="Recipe keys; --cfg prints them all.", show_default=False),
 ]
+Cfg = Annotated[bool, typer.Option("--cfg", help="Print the resolved recipe and stop.")]
+Sweep = Annotated[bool, typer.Option("-m", help="Run every combination of comma-separated values.")]
+RunDir = Annotated[
+    Path | None, typer.Option("--run-dir", help="Where the run is kept; default: runs/.", show_default=False)
+]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from harnessctl.cli.options import Json, Keys, Project
+from harnessctl.cli.options import Cfg, Json, Keys, Project, RunDir, Sweep
 
 
 def run(
@@ -16,11 +16,9 @@ def run(
         str | None,
         typer.Option("--input", "-i", help="JSON Lines of comments, or - for standard input.", show_default=False),
     ] = None,
-    cfg: Annotated[bool, typer.Option("--cfg", help="Print the resolved recipe and stop.")] = False,
-    sweep: Annotated[bool, typer.Option("-m", help="Run every combination of comma-separated values.")] = False,
-    run_dir: Annotated[
-        Path | None, typer.Option("--run-dir", help="Where the run is kept; default: runs/.", show_default=False)
-    ] = None,
+    cfg: Cfg = False,
+    sweep: Sweep = False,
+    run_dir: RunDir = None,
     resume: Annotated[
         Path | None,
         typer.Option("--resume", help="Go on with this run; nothing is answered twice.", show_default=False),

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from harnessctl.cli.options import Json, Keys, Project, stages
+from harnessctl.cli.options import Cfg, Json, Keys, Project, RunDir, Sweep, stages
 
 
 def train(
@@ -18,11 +18,9 @@ def train(
         ),
     ],
     keys: Keys = None,
-    cfg: Annotated[bool, typer.Option("--cfg", help="Print the resolved recipe and stop.")] = False,
-    sweep: Annotated[bool, typer.Option("-m", help="Run every combination of comma-separated values.")] = False,
-    run_dir: Annotated[
-        Path | None, typer.Option("--run-dir", help="Where the run is kept; default: runs/.", show_default=False)
-    ] = None,
+    cfg: Cfg = False,
+    sweep: Sweep = False,
+    run_dir: RunDir = None,
     resume: Annotated[
         Path | None,
         typer.Option("--resume", help="Go on with this run, as if it had not been broken off.", show_default=False),
@@ -31,22 +29,10 @@ def train(
     json: Json = False,
 ) -> None:
     """Train a policy: base, sft, opd, rl, then mtp-adapt."""
-    from harnessctl.cli import output
+    from harnessctl.cli.commands import carry_out
     from harnessctl.cli.training import TrainCommand
 
     commands = TrainCommand.of(
         stage, keys or [], run_dir=run_dir, resume=resume, project=project, json=json, is_sweep=sweep
     )
-    if cfg:
-        output.data("\n".join(command.config_yaml().rstrip() for command in commands))
-        return
-    for command in commands:
-        _ = command.config  # a wrong key of the last run is said before the first begins
-    done = []
-    for command in commands:
-        done.append(command.run())
-        if done[-1].code:
-            break
-    if json:
-        output.json_data(done if len(commands) > 1 else done[0])
-    raise typer.Exit(done[-1].code)
+    carry_out(commands, cfg=cfg, json=json)

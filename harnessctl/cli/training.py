@@ -106,7 +106,7 @@ class TrainCommand:
     def _composed(self) -> dict[str, Any]:
         root = _root_of(self.project)
         overrides = recipes.for_model(root, self.stage, self.overrides)
-        return recipes.debugged(recipes.compose(root, self.stage, overrides), overrides)
+        return _settled(recipes.debugged(recipes.compose(root, self.stage, overrides), overrides))
 
     def _resumed(self) -> dict[str, Any]:
         assert self.resume is not None
@@ -141,6 +141,21 @@ class TrainCommand:
         """The config with the start that the run to resume began from, whatever has been trained since."""
         start = before.record.extra.get("start")
         return config if start is None else msgspec.structs.replace(config, start=start)
+
+
+def _settled(value: Any) -> Any:
+    """`value` with what lies in the newest run of a job named by that run's own folder: the new run is going to be the newest."""
+    if isinstance(value, dict):
+        return {key: _settled(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_settled(item) for item in value]
+    if (
+        isinstance(value, str)
+        and any(part.startswith("latest-") for part in Path(value).parts)
+        and Path(value).exists()
+    ):
+        return str(Path(value).resolve())
+    return value
 
 
 def _root_of(project: Path | None) -> Path | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from typing import Literal
 
 import torch
 from accelerate import Accelerator, FullyShardedDataParallelPlugin
+from accelerate.utils import DistributedType
 
 from harnessctl.errors import TrainingError
 from harnessctl.train.config import TrainConfig
@@ -38,12 +40,29 @@ def check_needs(config: TrainConfig, command: str) -> None:
 def open_accelerator(config: TrainConfig) -> Accelerator:
     """Accelerate for the config's device and sharding; processes find each other by the launcher's environment."""
     is_cpu = pick_device(config.model.device).type == "cpu"
-    plugin = None
-    if config.sharding == "fsdp2":
-        plugin = FullyShardedDataParallelPlugin(
-            fsdp_version=2,
-            auto_wrap_policy="transformer_based_wrap",
-            reshard_after_forward=True,
-            cpu_ram_efficient_loading=False,
+    if config.sharding == "none":
+        return Accelerator(cpu=is_cpu)
+    return sharding_accelerator(is_cpu=is_cpu)
+
+
+def sharding_accelerator(
+    *, is_cpu: bool, wrap: Literal["transformer_based_wrap", "no_wrap"] = "transformer_based_wrap"
+) -> Accelerator:
+    """Accelerate with FSDP2; `wrap` is its name for which modules are shared out by themselves.
+
+    TrainingError when it does not come to sharding after all.
+    """
+    plugin = FullyShardedDataParallelPlugin(
+        fsdp_version=2, auto_wrap_policy=wrap, reshard_after_forward=True, cpu_ram_efficient_loading=False
+    )
+    accelerator = Accelerator(cpu=is_cpu, fsdp_plugin=plugin)
+    if is_cpu and accelerator.num_processes > 1:
+        # On a CPU accelerate leaves the plugin aside and says nothing, though torch shards between a CPU's processes too.
+        accelerator.state.fsdp_plugin = plugin
+        accelerator.state.distributed_type = DistributedType.FSDP
+    if not accelerator.is_fsdp2:
+        raise TrainingError(
+            "sharding=fsdp2, and accelerate does not shard here",
+            hint="start it with `accelerate launch`, or sharding=none",
         )
-    return Accelerator(cpu=is_cpu, fsdp_plugin=plugin)
+    return accelerator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +133,24 @@ def file_digests(folder: Path) -> dict[str, str]:
 
 def some_lineage(**changes: Any) -> Lineage:
     return Lineage(**{"stage": "sft", "base": "b" * 64, "parent": "p" * 64, **changes})
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class Dying:
+    """Calls that change the disk, of which the one with number `call` (from 1) fails and all after it: what a process
+    leaves behind that is killed there."""
+
+    def __init__(self, call: int) -> None:
+        self._left = call
+
+    def __call__(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def made(*arguments: Any, **options: Any) -> Any:
+            self._left -= 1
+            if self._left <= 0:
+                raise Killed
+            return real(*arguments, **options)
+
+        return made

@@ -20,6 +20,8 @@ from harnessctl.errors import CheckpointError, RecordError, StorageError
 from harnessctl.records.lineage import Head
 from tests.checkpoint.conftest import (
     DENSE,
+    Dying,
+    Killed,
     drawn,
     file_digests,
     head_of,
@@ -214,25 +216,10 @@ def test_an_older_checkpoint_is_replaced_and_other_folders_are_not(tmp_path: Pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "source", "target"]
 
 
-class _Killed(BaseException):
-    """The process ends here."""
-
-
 def _killed_at(call: int, target: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Save as a process does that is killed before the given call that changes the disk: that one fails and all after
     it. False when there are not so many calls."""
-    count = 0
-
-    def dying(real: Any) -> Any:
-        def made(*arguments: Any, **options: Any) -> Any:
-            nonlocal count
-            count += 1
-            if count >= call:
-                raise _Killed
-            return real(*arguments, **options)
-
-        return made
-
+    dying = Dying(call)
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", dying(os.fsync))
         patched.setattr(os, "replace", dying(os.replace))
@@ -240,7 +227,7 @@ def _killed_at(call: int, target: Path, source: Path, monkeypatch: pytest.Monkey
         patched.setattr("shutil.rmtree", lambda *_, **__: None)
         try:
             save_checkpoint(target, source=source, changed={"w": torch.full((4,), 2.0)}, lineage=some_lineage())
-        except _Killed:
+        except Killed:
             return True
     return False
 

@@ -15,6 +15,7 @@ import torch
 
 from harnessctl.checkpoint.resume import ResumePoints
 from harnessctl.errors import CheckpointError, StorageError
+from tests.checkpoint.conftest import Dying, Killed
 
 Tensors = dict[str, torch.Tensor]
 
@@ -204,32 +205,17 @@ def test_kill_9_leaves_a_readable_newest_point(tmp_path: Path):
     assert len(done.stdout.split()) == 15
 
 
-class _Killed(BaseException):
-    """The process ends here."""
-
-
 def _killed_at(call: int, points: ResumePoints, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Save step 2 as a process does that is killed before the given call that changes the disk: that one fails and all
     after it. False when there are not so many calls."""
-    count = 0
-
-    def dying(real: Any) -> Any:
-        def made(*arguments: Any, **options: Any) -> Any:
-            nonlocal count
-            count += 1
-            if count >= call:
-                raise _Killed
-            return real(*arguments, **options)
-
-        return made
-
+    dying = Dying(call)
     with monkeypatch.context() as patched:
         for name in ("replace", "fsync", "unlink", "chmod"):
             patched.setattr(os, name, dying(getattr(os, name)))
         patched.setattr(Path, "unlink", dying(Path.unlink))
         try:
             points.save(2, some_tensors(2), {"n": 2})
-        except _Killed:
+        except Killed:
             return True
     return False
 

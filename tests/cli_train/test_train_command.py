@@ -83,6 +83,15 @@ def test_a_real_training_never_begins_from_a_debug_one_by_itself(train: Train, s
     assert "the checkpoint of sft in" in train("opd", "model=tiny", "debug=true", "loop.steps=1").err
 
 
+def test_what_lies_in_the_newest_run_is_named_by_that_run(train: Train, studio: Path):
+    assert train("sft", "model=tiny", "loop.steps=1").code == 0
+    (first,) = runs(studio, "sft")
+    assert f"start: {first}/checkpoint" in train("sft", "model=tiny", "start=runs/latest-sft/checkpoint", "--cfg").out
+    assert train("sft", "model=tiny", "loop.steps=1", "start=runs/latest-sft/checkpoint").code == 0
+    assert str(first) in (runs(studio, "sft")[-1] / "config.yaml").read_text()
+    assert "start: runs/latest-none\n" in train("sft", "model=tiny", "start=runs/latest-none", "--cfg").out
+
+
 def test_debug_has_its_values_where_none_is_given(train: Train):
     done = train("sft", "model=tiny", "debug=true", "length=12", "--cfg")
     assert "steps: 2" in done.out and "length: 12" in done.out

@@ -130,12 +130,12 @@ def test_requests_of_nobodys_are_answered_while_members_are_away(batched: Make) 
 def test_a_task_of_a_member_asks_for_it(batched: Make) -> None:
     model = batched()
 
-    async def run() -> None:
+    async def run() -> list[ModelReply]:
         async with model.member(), asyncio.TaskGroup() as group:
-            for number in range(3):
-                group.create_task(model.complete(ask(number)))
+            tasks = [group.create_task(model.complete(ask(number))) for number in range(3)]
+        return [task.result() for task in tasks]
 
-    asyncio.run(run())
+    assert all(reply.completion_ids for reply in asyncio.run(run()))
 
 
 def test_members_of_one_loop_after_another(batched: Make) -> None:

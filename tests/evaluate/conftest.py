@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from evaluate_jobs import Evaluate, folder_of, job_of
-from evaluate_stall import STALL
+from evaluate_stall import write_stall
 
 from harnessctl.bundle.files import Bundle
 from harnessctl.compile.revision import compiled
@@ -21,12 +21,7 @@ from harnessctl.runs import RunFolder
 @pytest.fixture(scope="session")
 def stall(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project's root."""
-    root = tmp_path_factory.mktemp("stall")
-    for name, text in STALL.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return root
+    return write_stall(tmp_path_factory.mktemp("stall"))
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 HARNESS = """apiVersion: harnessctl/v1
 kind: Harness
 name: stall
@@ -204,3 +206,12 @@ STALL: dict[str, str] = {
     "skills/item/SKILL.md": ITEM,
     "skills/chat/SKILL.md": CHAT,
 }
+
+
+def write_stall(root: Path) -> Path:
+    """Write the project into `root`."""
+    for name, text in STALL.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root

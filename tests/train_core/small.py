@@ -13,9 +13,11 @@ import torch
 from accelerate import Accelerator
 from safetensors.torch import save_file
 from torch import nn
+from torch.distributed.tensor import DTensor
 
 from harnessctl.checkpoint.resume import ResumePoints
 from harnessctl.train.config import LoopConfig
+from harnessctl.train.engine import sharding_accelerator
 from harnessctl.train.loop import Loop
 from harnessctl.train.metrics import Metrics
 from harnessctl.train.objective import StepData
@@ -96,12 +98,14 @@ def train_small(folder: Path, *, kill_step: int | None = None, environment: dict
     """Train in `folder`, going on from what is there; the weights at the end are written to weights.safetensors."""
     os.environ.update(environment or {})
     torch.set_num_threads(1)
-    accelerator = Accelerator(cpu=True, fsdp_plugin=_sharding() if "SHARDED" in os.environ else None)
+    is_sharded = "SHARDED" in os.environ
+    accelerator = sharding_accelerator(is_cpu=True, wrap="no_wrap") if is_sharded else Accelerator(cpu=True)
     rank, processes = accelerator.process_index, accelerator.num_processes
     loop = Loop(make_small(), config(), points=ResumePoints(folder / "points"), accelerator=accelerator, seed=3)
     rows = Rows(loop.model, share=(rank, processes), rare_from=3, micro=2)
     rows.kill_step = kill_step
-    rows.rare_late = "SHARDED" not in os.environ
+    rows.rare_late = "RARE_EVERYWHERE" not in os.environ
+    assert any(isinstance(moved, DTensor) for moved in loop.model.parameters()) is is_sharded
     loop.resume()
     with Metrics(folder if rank == 0 else None, board=False) as metrics:
         loop.run(rows, metrics)
@@ -109,11 +113,3 @@ def train_small(folder: Path, *, kill_step: int | None = None, environment: dict
     if rank == 0:
         save_file(weights, folder / "weights.safetensors")
     accelerator.end_training()
-
-
-def _sharding() -> Any:
-    from accelerate import FullyShardedDataParallelPlugin
-
-    return FullyShardedDataParallelPlugin(
-        fsdp_version=2, auto_wrap_policy="no_wrap", cpu_ram_efficient_loading=False, reshard_after_forward=True
-    )

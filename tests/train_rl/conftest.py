@@ -11,7 +11,7 @@ from harnessctl.bundle.files import Bundle
 from harnessctl.compile.revision import compiled
 from harnessctl.train.config import PolicyConfig
 from harnessctl.train.policy import Policy, load_policy
-from tests.evaluate.evaluate_stall import STALL
+from tests.evaluate.evaluate_stall import write_stall
 from tests.train_rl.rl_project import Project, write_policy
 
 
@@ -43,12 +43,7 @@ def project(repository: Path, mini: Bundle, tiny: Path) -> Project:
 
 @pytest.fixture(scope="session")
 def stall_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("rl-stall")
-    for name, text in STALL.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return root
+    return write_stall(tmp_path_factory.mktemp("rl-stall"))
 
 
 @pytest.fixture(scope="session")

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from harnessctl.bundle.files import Bundle
 from harnessctl.policies import SamplingConfig
 from harnessctl.records.score import Score
 from harnessctl.records.trajectory import ModelCall, TokenPath, Trajectory
 from harnessctl.train.config import LoopConfig, PolicyConfig
-from harnessctl.train.job import Job
-from harnessctl.train.metrics import Metrics
 from harnessctl.train.rl.config import RlConfig
 from harnessctl.train.rl.environment import Group, Rollout
 from tests.decode.conftest import make_llama, make_tokenizer
+from tests.train_core.project import TrainProject
 
 
 def write_policy(folder: Path, *, context: int = 4096) -> Path:
@@ -53,33 +51,14 @@ class LowIds:
         return msgspec.structs.replace(score, accuracy=lowness, tool_rationality=lowness)
 
 
-@dataclass
-class Project:
-    """A project's root with a bundle of it, and the folder of a policy."""
+class Project(TrainProject):
+    """A project for jobs of rl."""
 
-    root: Path
-    bundle: Bundle
-    model: Path
-    said: list[str] = field(default_factory=list)
+    stage = "rl"
 
     def with_context(self, context: int) -> Project:
         """With a policy that holds so many tokens."""
         return replace(self, model=write_policy(self.model.parent / f"holds-{context}", context=context))
-
-    def job(self, folder: Path, config: RlConfig, **changes: Any) -> Job:
-        given: dict[str, Any] = {
-            "root": self.root,
-            "folder": folder,
-            "config": config,
-            "bundle": self.bundle,
-            "judges": {},
-            "start": self.model,
-            "metrics": Metrics(folder, board=False),
-            "talk": self.said.append,
-            "stage": "rl",
-            "recipe": msgspec.to_builtins(config),
-        }
-        return Job(**(given | changes))
 
 
 def trajectory_of(ids: Sequence[int], said: int, logprobs: Sequence[float], *, name: str = "x#0.0") -> Trajectory:

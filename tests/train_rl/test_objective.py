@@ -145,6 +145,7 @@ def test_a_batch_that_is_gone_is_not_made_up_anew(policy: Policy) -> None:
         ({"updates": 2, "loop": {"steps": 4, "save_every": 3}}, "loop.save_every is 3"),
         ({"updates": 2, "loop": {"steps": 5, "save_every": 2}}, "loop.steps is 5"),
         ({"sampling": {"temperature": 0.0}}, "temperature is 0"),
+        ({"sampling": {"top_p": 0.95}}, "top_p is 0.95"),
     ],
 )
 def test_keys_that_do_not_go_together(keys: dict[str, Any], message: str) -> None:

@@ -11,8 +11,9 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, Qwen3Config, Qwen3ForCausalLM
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from harnessctl.train.rl import attention, prefix
-from harnessctl.train.rl.attention import Tree, can_share, tree_attention
+from harnessctl.train import forest
+from harnessctl.train.forest import Tree, cannot_share, forest_attention
+from harnessctl.train.rl import prefix
 from harnessctl.train.rl.paths import Path, Said, shared_length
 from harnessctl.train.rl.prefix import Reader, padded_rows, probe, read, read_nothing, tree_rows
 
@@ -148,9 +149,24 @@ def test_the_tree_is_what_its_dense_mask_says() -> None:
     assert dense.int().tolist()[3] == [1, 1, 1, 1, 0, 0, 0, 0, 0]
     assert dense.int().tolist()[8] == [1, 1, 1, 0, 0, 1, 1, 1, 1]
     query, key, value = torch.randn(1, 4, 9, 8), torch.randn(1, 2, 9, 8), torch.randn(1, 2, 9, 8)
-    found, _ = tree_attention(torch.nn.Module(), query, key, value, None, tree=tree)
+    found, _ = forest_attention(torch.nn.Module(), query, key, value, None, forest=(tree,))
     keys, values = key.repeat_interleave(2, 1), value.repeat_interleave(2, 1)
     wanted = torch.nn.functional.scaled_dot_product_attention(query, keys, values, attn_mask=dense)
+    torch.testing.assert_close(found, wanted.transpose(1, 2))
+
+
+def test_no_tree_of_a_forest_sees_another() -> None:
+    torch.manual_seed(2)
+    trees = (Tree(3, (2, 4), CPU), Tree(5, (), CPU), Tree(0, (1, 2), CPU))
+    size = sum(tree.size for tree in trees)
+    query, key, value = torch.randn(1, 4, size, 8), torch.randn(1, 2, size, 8), torch.randn(1, 2, size, 8)
+    found, _ = forest_attention(torch.nn.Module(), query, key, value, None, forest=trees)
+    wanted = torch.nn.functional.scaled_dot_product_attention(
+        query,
+        key.repeat_interleave(2, 1),
+        value.repeat_interleave(2, 1),
+        attn_mask=torch.block_diag(*(tree.dense() for tree in trees)),
+    )
     torch.testing.assert_close(found, wanted.transpose(1, 2))
 
 
@@ -219,7 +235,7 @@ def test_models_that_read_in_order_are_padded_and_it_is_told() -> None:
 
 def test_sliding_windows_are_padded() -> None:
     model = MistralForCausalLM(MistralConfig(**SIZES, sliding_window=4))
-    assert can_share(model) == "it has a sliding window"
+    assert cannot_share(model) == "it has a sliding window"
 
 
 def test_a_model_that_does_not_hand_the_tree_on_is_found_out() -> None:
@@ -228,11 +244,11 @@ def test_a_model_that_does_not_hand_the_tree_on_is_found_out() -> None:
 
 
 def test_a_model_that_answers_otherwise_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    def blind(*states: Any, tree: Any = None, **more: Any) -> Any:
-        states = (*states[:4], states[4][..., :-1]) if tree is not None else states
+    def blind(*states: Any, forest: Any = None, **more: Any) -> Any:
+        states = (*states[:4], states[4][..., :-1]) if forest is not None else states
         return sdpa_attention_forward(*states, **more)
 
-    monkeypatch.setattr(attention, "tree_attention", blind)
+    monkeypatch.setattr(forest, "forest_attention", blind)
     told: list[str] = []
     assert not Reader.open(llama(), told.append).shares
     assert "answers otherwise on a tree" in told[0]

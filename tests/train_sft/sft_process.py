@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 import torch
-from accelerate import FullyShardedDataParallelPlugin
-from accelerate.utils import DistributedType
 
 from harnessctl.compile.revision import compiled
 from harnessctl.train.engine import open_accelerator
@@ -48,16 +46,7 @@ def train(
     bundle = compiled(root, None) if stage in HARNESSED else None
     is_first = os.environ.get("RANK", "0") == "0"
     accelerator = open_accelerator(config)
-    if config.sharding == "fsdp2" and not accelerator.is_fsdp2:
-        # accelerate shards on accelerators alone; torch does so between processes of a CPU too.
-        accelerator.state.fsdp_plugin = FullyShardedDataParallelPlugin(
-            fsdp_version=2,
-            auto_wrap_policy="transformer_based_wrap",
-            reshard_after_forward=True,
-            cpu_ram_efficient_loading=False,
-        )
-        accelerator.state.distributed_type = DistributedType.FSDP
-        assert accelerator.is_fsdp2
+    assert accelerator.is_fsdp2 is (config.sharding == "fsdp2")
     with Metrics(folder if is_first else None, show=show, board=False) as metrics:
         found.run(
             Job(

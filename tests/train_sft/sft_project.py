@@ -2,53 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from sft_models import tiny_llama, tiny_tokenizer
 
-from harnessctl.bundle.files import Bundle
 from harnessctl.compile.revision import compiled
 from harnessctl.train.config import LoopConfig, PolicyConfig
-from harnessctl.train.job import Job
-from harnessctl.train.metrics import Metrics
 from harnessctl.train.sft.config import DataConfig, SftConfig
-from tests.evaluate.evaluate_stall import STALL
+from tests.evaluate.evaluate_stall import STALL, write_stall
+from tests.train_core.project import TrainProject
 
 
-@dataclass
-class Project:
-    """A project's root with its bundle, and a model folder."""
+class Project(TrainProject):
+    """A project for jobs of sft."""
 
-    root: Path
-    bundle: Bundle
-    model: Path
-    said: list[str] = field(default_factory=list)
+    stage = "sft"
 
     @classmethod
     def make(cls, root: Path) -> Project:
-        for name, text in STALL.items():
-            path = root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+        write_stall(root)
         return cls(root, compiled(root, None), make_model(root / "model"))
-
-    def job(self, folder: Path, config: Any, **changes: Any) -> Job:
-        given: dict[str, Any] = {
-            "root": self.root,
-            "folder": folder,
-            "config": config,
-            "bundle": self.bundle,
-            "judges": {},
-            "start": self.model,
-            "metrics": Metrics(folder, board=False),
-            "talk": self.said.append,
-            "stage": "sft",
-            "recipe": msgspec.to_builtins(config),
-        }
-        return Job(**(given | changes))
 
 
 def make_model(folder: Path) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import cast
 
 import torch
 
@@ -19,7 +20,7 @@ def estimated(job: Job, budget: Budget) -> Budget:
     inner, policy = job.policy.inner, job.policy
     whole = int(inner.config.get_text_config().num_hidden_layers)
     layers = whole if config.cut is None or config.cut.layers is None else len(config.cut.layers)
-    embedded: torch.Tensor = inner.get_input_embeddings().weight  # type: ignore[bad-assignment]
+    embedded = cast(torch.Tensor, inner.get_input_embeddings().weight)
     blocks = inner.num_parameters() - embedded.numel()
     operations = 6 * blocks * layers / whole + (0 if config.distil is None else 2 * blocks)
     left = embedded.new_ones(512, embedded.shape[1])

@@ -82,6 +82,11 @@ class RlConfig(TrainConfig, kw_only=True, forbid_unknown_fields=True):
             raise UsageError(
                 "sampling.temperature is 0, and rollouts of a group would all be the same", hint="1.0 is usual"
             )
+        if self.sampling.top_p is not None and self.sampling.top_p < 1:
+            raise UsageError(
+                f"sampling.top_p is {self.sampling.top_p:g}: what is learnt would not be what was drawn",
+                hint="sampling.top_p=1.0; a temperature is taken into account by the loss",
+            )
         self.rollout.check()
         for name in ("save_every", "steps"):
             if (value := getattr(self.loop, name)) % self.updates:

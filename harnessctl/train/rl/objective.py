@@ -28,10 +28,10 @@ from transformers import PreTrainedModel
 from harnessctl.data.encoding import Decoder
 from harnessctl.decode.prompt import PromptEncoder
 from harnessctl.errors import TrainingError
+from harnessctl.train.forest import use_forests
 from harnessctl.train.objective import StepData
 from harnessctl.train.policy import Policy
 from harnessctl.train.rl.advantages import Advantage, Graded, batch_advantages, group_advantages
-from harnessctl.train.rl.attention import use_trees
 from harnessctl.train.rl.config import RlConfig
 from harnessctl.train.rl.credit import graded, paths_of, scores_of
 from harnessctl.train.rl.environment import Environment, Group, Rollout
@@ -92,7 +92,7 @@ class RlObjective:
         self._accelerator = accelerator
         self._reference = reference
         if reference is not None and reader.shares:
-            use_trees(reference)
+            use_forests(reference)
         if config.recompute:
             forget(policy.model)
         self._record = record

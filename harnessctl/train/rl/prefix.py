@@ -1,7 +1,7 @@
 """Shared prefix: the log-probabilities of a group's tokens with the common beginning computed once.
 
 What always holds: the log-probabilities and their gradients are those of the paths read one by one, up to rounding. A row is
-[prefix, continuation 1, ... continuation n], positions starting again after the prefix, under `attention.Tree`; models
+[prefix, continuation 1, ... continuation n], positions starting again after the prefix, under `train.forest.Tree`; models
 that cannot read trees get rows of their own, padded. The output layer sees only tokens before one that the policy said.
 """
 
@@ -16,7 +16,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 
-from harnessctl.train.rl.attention import Tree, can_share, use_trees
+from harnessctl.train.forest import Tree, ready_mask, use_forests
 from harnessctl.train.rl.paths import Path, shared_length
 
 #: The most by which log-probabilities of the probe may differ.
@@ -65,9 +65,7 @@ def tree_rows(paths: Sequence[Path], device: torch.device) -> Rows:
     return Rows(
         ids=torch.tensor([ids], device=device),
         positions=torch.tensor([positions], device=device),
-        # Four dimensions, so that transformers takes it for a mask that is ready, and makes none; and one key too many, so
-        # that an attention that knows no tree fails.
-        mask=torch.ones(1, 1, 1, len(ids) + 1, dtype=torch.bool, device=device),
+        mask=ready_mask(len(ids), device),
         columns=columns.to(device),
         sources=sources.to(device),
         tree=Tree(prefix, tuple(branches), device),
@@ -104,7 +102,7 @@ class Read:
 
 def read(model: nn.Module, rows: Rows, targets: torch.Tensor, *, temperature: float = 1.0) -> Read:
     """The log-probabilities of `targets` (T,), of log softmax(logits / temperature) as the sampler records them."""
-    more: dict[str, Any] = {} if rows.tree is None else {"tree": rows.tree}
+    more: dict[str, Any] = {} if rows.tree is None else {"forest": (rows.tree,)}
     out = model(
         input_ids=rows.ids,
         position_ids=rows.positions,
@@ -153,10 +151,7 @@ class Reader:
     @classmethod
     def open(cls, model: PreTrainedModel, talk: Callable[[str], None], *, share: bool = True) -> Reader:
         """The reader for a model: trees where it can read them, which is tried out; the decision is told to `talk`."""
-        why = "prefix=padded" if not share else can_share(model)
-        if why is None:
-            use_trees(model)
-            why = probe(model)
+        why = (use_forests(model) or probe(model)) if share else "prefix=padded"
         talk("the prefix of a group is computed once" if why is None else f"paths are padded, not shared: {why}")
         return cls(shares=why is None, why=why)
 

@@ -1,7 +1,7 @@
 """Rows: token sequences as the tensors of one forward pass, packed into one row or padded to a rectangle.
 
 What always holds: a token sees its own sequence's earlier tokens and no others. Packed sequences are the trees of a forest
-(sft/forest): those that begin alike share what they have in common, positions go on behind it, and the others stand apart.
+(train/forest): those that begin alike share what they have in common, positions go on behind it, and the others stand apart.
 Padding stands at the end of a row, where a causal model cannot look back from.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import torch
 
-from harnessctl.train.rl.attention import Tree
+from harnessctl.train.forest import Tree
 
 #: What sequences have in common at least to share it.
 LEAST_SHARED = 32

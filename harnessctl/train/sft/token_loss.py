@@ -16,7 +16,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from harnessctl.errors import TrainingError
-from harnessctl.train.sft.forest import ready_mask, use_forests
+from harnessctl.train.forest import ready_mask, use_forests
 from harnessctl.train.sft.rows import LEAST_SHARED, Rows, Tokens, packed, padded
 
 #: Logits (positions times vocabulary) that are in memory at once: 64 MB in float32.

@@ -1,8 +1,9 @@
-"""Tree attention: one row of tokens that is a shared beginning and several continuations of it.
+"""Forest attention: one row of tokens that is several trees, each a shared beginning and its continuations.
 
-A continuation's tokens see the shared beginning and what stands before them in their own continuation, never a sibling. It is
-computed block by block, so that neither the pairs of siblings nor the upper triangle of the beginning cost anything; a
-dense 4D mask over the row would compute both (2.7 times more attention at 2,000 + 8 x 200 tokens).
+A continuation's tokens see the shared beginning and what stands before them in their own continuation, never a sibling; no token
+sees another tree. A tree without continuations is a sequence by itself. It is computed block by block, so that what is
+not seen costs nothing: a dense mask over the row would compute the pairs of siblings, of trees, and the upper triangles
+(2.7 times more attention at 2,000 + 8 x 200 tokens).
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from transformers import AttentionInterface, PreTrainedModel
 from transformers.integrations.sdpa_attention import repeat_kv, sdpa_attention_forward
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
-#: The name in transformers' registry; without a tree it is its `sdpa`.
-NAME = "harnessctl_tree"
+#: The name in transformers' registry; without a forest it is its `sdpa`.
+NAME = "harnessctl_forest"
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,10 @@ class Tree:
         return seen
 
 
-def tree_attention(
+Forest = tuple[Tree, ...]
+
+
+def forest_attention(
     module: torch.nn.Module,
     query: torch.Tensor,
     key: torch.Tensor,
@@ -63,16 +67,29 @@ def tree_attention(
     attention_mask: torch.Tensor | None,
     dropout: float = 0.0,
     scaling: float | None = None,
-    tree: Tree | None = None,
+    forest: Forest | None = None,
     **more: Any,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """An attention function of transformers: (1, heads, size, width) states to ((1, size, heads, width), None)."""
-    if tree is None:
+    if forest is None:
         return sdpa_attention_forward(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **more
         )
     groups = query.shape[1] // key.shape[1]
     key, value = repeat_kv(key, groups), repeat_kv(value, groups)
+    parts: list[torch.Tensor] = []
+    end = 0
+    for tree in forest:
+        start, end = end, end + tree.size
+        q, k, v = (states[:, :, start:end] for states in (query, key, value))
+        parts += _tree(q, k, v, tree, dropout, scaling)
+    return torch.cat(parts, dim=2).transpose(1, 2).contiguous(), None
+
+
+def _tree(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, tree: Tree, dropout: float, scaling: float | None
+) -> list[torch.Tensor]:
+    """The states of one tree, (1, heads, tokens, width) for its beginning and for each continuation."""
     end = tree.prefix
     shared_key, shared_value = key[:, :, :end], value[:, :, :end]
     parts: list[torch.Tensor] = []
@@ -94,11 +111,17 @@ def tree_attention(
                 scale=scaling,
             )
         )
-    return torch.cat(parts, dim=2).transpose(1, 2).contiguous(), None
+    return parts
 
 
-def can_share(model: PreTrainedModel) -> str | None:
-    """Why a model cannot read trees, or None. By its config; `prefix.probe` asks the model itself."""
+def ready_mask(size: int, device: torch.device) -> torch.Tensor:
+    """What is given as the attention mask beside a forest: of four dimensions, so that transformers takes it for one that is
+    ready and makes none; of one key too many, so that an attention that knows no forest fails."""
+    return torch.ones(1, 1, 1, size + 1, dtype=torch.bool, device=device)
+
+
+def cannot_share(model: PreTrainedModel) -> str | None:
+    """Why a model cannot read forests, or None; by its config."""
     config = model.config.get_text_config()
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
     if kinds != {"full_attention"}:
@@ -106,11 +129,16 @@ def can_share(model: PreTrainedModel) -> str | None:
         return f"its layers of {others} read tokens in order, not by a mask"
     if getattr(config, "sliding_window", None):
         return "it has a sliding window"
-    return None
+    return None if model._can_set_attn_implementation() else "its attention is of its own kind"
 
 
-def use_trees(model: PreTrainedModel) -> None:
-    """Let a model's attention know trees. Without one it computes what transformers' `sdpa` does."""
-    AttentionInterface.register(NAME, tree_attention)
-    AttentionMaskInterface.register(NAME, sdpa_mask)
-    model.set_attn_implementation(NAME)
+def use_forests(model: Any) -> str | None:
+    """Let a model's attention (adapters or not) know forests; without one it computes what transformers' `sdpa` does.
+    Returns why it cannot, or None: whether its layers hand the forest on is to be tried out."""
+    inner: PreTrainedModel = model.get_base_model() if hasattr(model, "get_base_model") else model
+    why = cannot_share(inner)
+    if why is None:
+        AttentionInterface.register(NAME, forest_attention)
+        AttentionMaskInterface.register(NAME, sdpa_mask)
+        inner.set_attn_implementation(NAME)
+    return why
