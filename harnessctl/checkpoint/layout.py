@@ -80,7 +80,7 @@ def _hint(folder: Path) -> str:
 
 def read_config(folder: Path) -> dict[str, Any]:
     """The document of `config.json`; CheckpointError when it is no JSON object."""
-    return _document(folder / "config.json", "config")
+    return read_document(folder / "config.json", "config")
 
 
 def text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -89,7 +89,8 @@ def text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return nested if isinstance(nested, dict) else config
 
 
-def _document(path: Path, what: str) -> dict[str, Any]:
+def read_document(path: Path, what: str) -> dict[str, Any]:
+    """A JSON object of a checkpoint's folder; `what` it is, for the message. CheckpointError for anything else."""
     if not path.is_file():
         raise CheckpointError(f"{path.parent} holds no {path.name}", hint="a checkpoint is a Hugging Face model folder")
     try:
@@ -102,7 +103,7 @@ def _document(path: Path, what: str) -> dict[str, Any]:
 
 
 def _index(path: Path) -> dict[str, Any]:
-    index = _document(path, "index of weights")
+    index = read_document(path, "index of weights")
     weight_map = index.get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:
         raise CheckpointError(f"{path}: an index of weights maps tensors to files under `weight_map`")

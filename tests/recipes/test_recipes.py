@@ -46,13 +46,13 @@ def test_a_wrong_key_is_named_with_what_was_meant(override: str, message: str, h
     assert hint in caught.value.hint
 
 
-@pytest.mark.parametrize("override", ["tasks.shares={lookup: 1}", "tasks.shares.lookup=1"])
+@pytest.mark.parametrize("override", ["teacher.model.body={top_k: 1}", "teacher.model.body.top_k=1"])
 def test_a_part_of_an_empty_mapping_is_added(override: str):
-    with pytest.raises(UsageError, match=r"tasks\.shares") as caught:
-        recipes.compose(None, "base", [override])
-    assert "+tasks.shares.NAME=VALUE" in caught.value.hint
-    added = recipes.compose(None, "base", ["+tasks.shares.lookup=1"])
-    assert added["tasks"]["shares"] == {"lookup": 1}
+    with pytest.raises(UsageError, match=r"teacher\.model\.body") as caught:
+        recipes.compose(None, "sft", [override])
+    assert "+teacher.model.body.NAME=VALUE" in caught.value.hint
+    added = recipes.compose(None, "sft", ["+teacher.model.body.top_k=1"])
+    assert added["teacher"]["model"]["body"] == {"top_k": 1}
 
 
 def test_a_sweep_is_every_combination():

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import msgspec
-import orjson
 import pytest
 import torch
 from accelerate import Accelerator
 
 from harnessctl.data.general import draw, is_right
 from harnessctl.decode.output import parse_output
-from harnessctl.errors import CheckpointError
-from harnessctl.train.base.config import TasksConfig
-from harnessctl.train.base.distillation import Distiller, shared_ids
+from harnessctl.train.base.config import ContextConfig, TasksConfig
+from harnessctl.train.base.context import with_context
 from harnessctl.train.base.encoding import Dialogue, encoded
 from harnessctl.train.base.exactness import Exactness, right
 from harnessctl.train.base.measures import measures
 from harnessctl.train.base.objective import BaseObjective, entries_at
-from harnessctl.train.base.vocabulary import Wanted, prune_vocabulary
 from harnessctl.train.config import PolicyConfig
 from harnessctl.train.policy import load_policy
 from harnessctl.train.sft.rows import Tokens
 from harnessctl.train.sft.token_loss import TokenLoss
-from tests.train_base.conftest import base_config, write_model
+from tests.train_base.conftest import base_config
 
 MODEL = PolicyConfig(name="tiny", device="cpu", dtype="float32")
 
@@ -37,14 +36,13 @@ def policy(source):
     return load_policy(MODEL, source)
 
 
-def objective_of(policy, process=None, distiller=None, exactness=None, **options):
+def objective_of(policy, process=None, exactness=None, **options):
     module = TokenLoss(policy.model)
     return BaseObjective(
         module,
         policy,
         base_config(**options),
         accelerator=process or Accelerator(cpu=True),
-        distiller=distiller,
         exactness=exactness,
     )
 
@@ -116,34 +114,37 @@ def test_loss_equals_plain_code(policy):
     assert float(empty.detach()) == 0.0 and shown == {"token_accuracy": 0.0}
 
 
-def test_distillation_equals_plain_code(source, tokenizer, tmp_path, policy):
-    """The student's vocabulary is a part of the teacher's, in another order of ids."""
-    reduced = prune_vocabulary(orjson.loads(tokenizer.to_str()), Wanted(first_merges=200)).tokenizer()
-    student = load_policy(MODEL, write_model(tmp_path / "student", reduced, seed=1))
-    distiller = Distiller.of(policy, student, weight=0.5)
-    objective = objective_of(student, distiller=distiller)
+def test_context_equals_plain_code(policy):
+    objective = objective_of(policy, context={"share": 0.5, "weight": 0.25})
     data = objective.data(0)
+    answers = objective_of(policy).data(0)
+    assert data.weight == answers.weight  # what is only read is not counted
     found = sum(objective.loss(micro)[0] for micro in data.micro)
-    ids = [tokenizer.token_to_id(reduced.id_to_token(number)) for number in range(reduced.get_vocab_size())]
-    dialogues = [t for micro in data.micro for t in micro]
-    wanted = plain_loss(student.model, dialogues)
-    for tokens in dialogues:
-        with torch.no_grad():
-            whole = policy.model(torch.tensor([[ids[i] for i in tokens.ids.tolist()]])).logits[0][:, ids]
-        said = torch.log_softmax(student.model(tokens.ids.long()[None]).logits[0], -1)
-        shown = torch.softmax(whole, -1)
-        for at in range(1, len(tokens)):
-            if tokens.mask[at]:
-                wanted = wanted + 0.5 * (shown[at - 1] * (shown[at - 1].log() - said[at - 1])).sum()
+    wanted, drawn = 0.0, 0
+    for tokens, plain in zip(chain(*data.micro), chain(*answers.micro), strict=True):
+        places = [at for at in range(1, len(tokens)) if tokens.mask[at]]
+        assert all(tokens.mask[at] for at in range(1, len(plain)) if plain.mask[at])
+        log_probs = torch.log_softmax(policy.model(tokens.ids.long()[None]).logits[0], -1)
+        for at, weight in zip(places, tokens.weights.tolist(), strict=True):
+            assert weight == (1.0 if plain.mask[at] else 0.25)
+            drawn += weight != 1.0
+            wanted = wanted - weight * log_probs[at - 1, int(tokens.ids[at])]
+    assert 0.4 < drawn / sum(len(t) - t.weight for t in chain(*answers.micro)) < 0.6
     torch.testing.assert_close(found, wanted)
-    assert not any(parameter.requires_grad for parameter in policy.model.parameters())
 
 
-def test_a_teacher_without_a_token_of_the_students_is_refused(tokenizer):
-    reduced = prune_vocabulary(orjson.loads(tokenizer.to_str()), Wanted()).tokenizer()
-    assert shared_ids(reduced, tokenizer, size=reduced.get_vocab_size() + 2)[-2:] == [0, 0]
-    with pytest.raises(CheckpointError, match="has no token"):
-        shared_ids(tokenizer, reduced, size=10)
+def test_context_is_drawn_by_seed_and_step(policy):
+    def drawn(step, **options):
+        return [
+            tokens.mask for tokens in chain(*objective_of(policy, context={"share": 0.5}, **options).data(step).micro)
+        ]
+
+    assert all(map(torch.equal, drawn(1), drawn(1)))
+    tokens = Tokens(torch.zeros(64, dtype=torch.int32), torch.zeros(64, dtype=torch.int32))
+    masks = [
+        with_context(tokens, ContextConfig(share=0.5), torch.Generator().manual_seed(seed)).mask for seed in (0, 1)
+    ]
+    assert not torch.equal(*masks)
 
 
 def test_lists_grow():

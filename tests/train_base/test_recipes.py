@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from harnessctl import recipes
 from harnessctl.cli.project import open_bundle
 from harnessctl.train.base.config import BaseConfig, CorpusConfig
-from harnessctl.train.base.corpus import general_texts, wanted
+from harnessctl.train.base.corpus import corpus
 from harnessctl.train.job import Job
 
 ROOT = Path(__file__).parents[2]
@@ -30,14 +29,11 @@ def test_default_is_nano():
     assert recipes.compose(ROOT, "base") == recipes.compose(ROOT, "base", ["recipe=nano"])
 
 
-def test_the_corpus_has_harness_world_variants_and_general_tasks(make_job, encoder):
+def test_the_corpus_has_harness_world_variants_and_general_tasks(make_job):
     from dataclasses import replace
 
     job: Job = replace(make_job(), root=ROOT, bundle=open_bundle("mini", ROOT)[0])
-    found = wanted(job, CorpusConfig(variants=3, items=2), job.policy.template)
-    texts = "\n".join(found.texts)
-    assert "Call `" in texts and "Ondrel" in texts and "price and facts of a link" in texts and "\n yuan\n" in texts
-    common = list(itertools.islice(general_texts(CorpusConfig(items=1), job.policy.template), 5000))
-    assert "<|im_start|>user\n" in "\n".join(common)
-    bare = wanted(job, CorpusConfig(variants=0, items=0), job.policy.template)
-    assert "yuan" not in "\n".join(bare.texts)
+    texts = "\n".join(corpus(job, CorpusConfig(variants=3, items=2), job.policy.template))
+    assert "Call `" in texts and "Ondrel" in texts and "price and facts of a link" in texts and "\nyuan yuan\n" in texts
+    assert "<|im_start|>user\n" in texts
+    assert "Ondrel" not in "\n".join(corpus(job, CorpusConfig(variants=0, items=1), job.policy.template))

@@ -8,30 +8,31 @@ import pytest
 from safetensors.torch import load_file
 
 from harnessctl.checkpoint.policy import check_checkpoint, read_lineage, weights_digest
-from harnessctl.train.base import stage as stage_module
 from harnessctl.train.base.measure import measure
 from harnessctl.train.base.stage import STAGE
 from harnessctl.train.config import PolicyConfig
 from harnessctl.train.metrics import read_metrics
 from harnessctl.train.policy import load_policy
 
-CUT = {"layers": [0, 1, 3], "neurons": 32, "vocabulary": {"first_merges": 100, "variants": 0, "items": 20}}
+MAKE = {
+    "layers": 3,
+    "width": 32,
+    "heads": 4,
+    "head_dim": 16,
+    "neurons": 24,
+    "vocabulary": {"size": 500, "variants": 0, "items": 20},
+}
 MODEL = PolicyConfig(name="tiny", device="cpu", dtype="float32")
 
 
-@pytest.fixture(autouse=True)
-def _few_dialogues(monkeypatch):
-    monkeypatch.setattr(stage_module, "_WEIGHED", 2)
-
-
-def test_a_cut_model_is_healed_and_begins_a_line(make_job, source):
-    job = make_job(cut=CUT, distil={"weight": 0.5})
+def test_a_made_model_is_trained_and_begins_a_line(make_job, source):
+    job = make_job(make=MAKE, context={"share": 0.2})
     budget = STAGE.budget(job)
-    assert budget.tokens == 3 * 1500 and budget.seconds and "3 of 4 layers" in budget.note
+    assert budget.tokens == 3 * 1500 and budget.seconds
     STAGE.run(job)
     check_checkpoint(job.checkpoint, content=True)
     config = json.loads((job.checkpoint / "config.json").read_text())
-    assert (config["num_hidden_layers"], config["intermediate_size"]) == (3, 32)
+    assert (config["num_hidden_layers"], config["intermediate_size"]) == (3, 24)
     lineage = read_lineage(job.checkpoint)
     assert lineage is not None
     assert lineage.parent == weights_digest(source) and lineage.parent_path == str(source)
@@ -54,7 +55,7 @@ def test_metrics_say_what_was_exact(make_job):
 
 
 def test_a_run_that_is_taken_up_again_ends_the_same(make_job):
-    whole, broken = make_job(cut=CUT), make_job(folder="broken", cut=CUT)
+    whole, broken = make_job(make=MAKE), make_job(folder="broken", make=MAKE)
     STAGE.run(whole)
 
     class Stop(Exception):
@@ -71,7 +72,7 @@ def test_a_run_that_is_taken_up_again_ends_the_same(make_job):
     with pytest.raises(Stop):
         STAGE.run(broken)
     broken.metrics.log = show
-    again = make_job(folder="broken", cut=CUT)
+    again = make_job(folder="broken", make=MAKE)
     STAGE.run(again)
     first, second = (load_file(job.checkpoint / "model.safetensors") for job in (whole, again))
     assert all((first[name] == second[name]).all() for name in first)

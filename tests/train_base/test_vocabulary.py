@@ -1,101 +1,64 @@
-"""A reduced vocabulary reads what it was made for as the whole one does, and everything else in smaller pieces."""
+"""A made vocabulary has words that are the same tokens wherever they stand, and encodes any text."""
 
 from __future__ import annotations
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, models, pre_tokenizers
+from tokenizers import Tokenizer
 
+from harnessctl.data.general import draw
 from harnessctl.errors import CheckpointError
-from harnessctl.train.base.vocabulary import Wanted, prune_vocabulary
+from harnessctl.train.base.vocabulary import as_tokenizer, make_vocabulary
+from tests.train_base.conftest import SPECIAL
 
-KEPT = ["the keys of the list are there", "Call `kite_lane` first.", '{"name":"kite_lane"}', "plumbing leak repair"]
+TEXTS = [message["content"] or "" for number in range(200) for message in draw(9, number).messages]
 
 
-def document(tokenizer):
+def document(tokenizer: Tokenizer) -> dict:
     return orjson.loads(tokenizer.to_str())
+
+
+@pytest.fixture(scope="module")
+def made(tokenizer):
+    return as_tokenizer(make_vocabulary(document(tokenizer), TEXTS, size=900))
 
 
 def tokens(tokenizer, text):
     return tokenizer.encode(text, add_special_tokens=False).tokens
 
 
-@pytest.fixture(scope="module")
-def pruned(tokenizer):
-    return prune_vocabulary(document(tokenizer), Wanted(texts=KEPT, first_merges=20)).tokenizer()
+@pytest.mark.parametrize("word", ["coach", "jelly_42", "fenorthu-thoothe", "防水"])
+def test_a_word_is_the_same_tokens_wherever_it_stands(made, word):
+    alone = tokens(made, word)
+    for text in (f" {word}", f"=> {word}\n", f'{{"name":"{word}"}}', f"say {word} now", f"<|im_end|>{word}<|im_end|>"):
+        found = tokens(made, text)
+        assert any(found[at : at + len(alone)] == alone for at in range(len(found)))
 
 
-@pytest.mark.parametrize("text", KEPT)
-def test_kept_texts_are_read_as_before(tokenizer, pruned, text):
-    assert tokens(pruned, text) == tokens(tokenizer, text)
+@given(st.text(max_size=60))
+def test_any_text_comes_back(made, text):
+    ids = made.encode(text, add_special_tokens=False).ids
+    assert made.decode(ids, skip_special_tokens=False) == text
 
 
-@settings(max_examples=200, deadline=None)
-@given(
-    st.lists(st.sampled_from([*KEPT, "key", " list", "repairs the leak", "<|im_end|>", "x9", "中"]), max_size=4).map(
-        " ".join
-    )
-)
-def test_a_text_whose_tokens_are_kept_is_read_as_before(tokenizer, pruned, text):
-    before = tokens(tokenizer, text)
-    kept = pruned.get_vocab()
-    if all(token in kept for token in before):
-        assert tokens(pruned, text) == before
+def test_each_digit_is_a_token(made):
+    assert tokens(made, "1024") == ["1", "0", "2", "4"]
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.text(max_size=40))
-def test_every_text_comes_back(pruned, text):
-    assert pruned.decode(pruned.encode(text, add_special_tokens=False).ids, skip_special_tokens=False) == text
+def test_added_tokens_are_the_sources_and_come_first(made):
+    assert [made.id_to_token(number) for number in range(len(SPECIAL))] == SPECIAL
+    assert tokens(made, "a<|im_end|>b") == ["a", "<|im_end|>", "b"]
+    assert made.decode(made.encode("a<|im_end|>b").ids) == "ab"
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.text(alphabet="abc ", max_size=60), st.text(alphabet="abc ", max_size=30), st.randoms())
-def test_several_pairs_that_make_one_token(text, other, chance):
-    """`abc` may come of ab+c and of a+bc: both ways stay, so that the first that applies is the one that did."""
-    pairs = [("a", "b"), ("b", "c"), ("ab", "c"), ("a", "bc"), ("c", "a"), ("abc", "abc"), ("ca", "b"), ("c", "ab")]
-    chance.shuffle(pairs)
-    known, merges = ["a", "b", "c", " "], []
-    for left, right in pairs:
-        if left in known and right in known:
-            merges.append((left, right))
-            known += [left + right] if left + right not in known else []
-    whole = Tokenizer(models.BPE(vocab={token: number for number, token in enumerate(known)}, merges=merges))
-    whole.pre_tokenizer = pre_tokenizers.Split(" ", "isolated")
-    reduced = prune_vocabulary(document(whole), Wanted(texts=[text])).tokenizer()
-    assert tokens(reduced, text) == tokens(whole, text)
-    before = tokens(whole, other)
-    if set(before) <= set(reduced.get_vocab()):
-        assert tokens(reduced, other) == before
+def test_it_is_a_function_of_the_texts(tokenizer):
+    first, again = (make_vocabulary(document(tokenizer), iter(TEXTS), size=600) for _ in range(2))
+    assert first == again != make_vocabulary(document(tokenizer), TEXTS[:50], size=600)
+    assert as_tokenizer(first).get_vocab_size(with_added_tokens=True) == 600
 
 
-def test_ids_are_dense_rising_and_known_by_their_rows(tokenizer):
-    found = prune_vocabulary(document(tokenizer), Wanted(texts=KEPT, first_merges=20))
-    reduced, names = found.tokenizer(), {number: token for token, number in tokenizer.get_vocab().items()}
-    assert found.rows == sorted(found.rows) and len(found.rows) < tokenizer.get_vocab_size()
-    assert {token: found.rows[number] for token, number in reduced.get_vocab().items()} == {
-        names[row]: row for row in found.rows
-    }
-
-
-def test_added_tokens_stay_added(tokenizer, pruned):
-    assert tokens(pruned, "a<|im_end|>b")[1] == "<|im_end|>"
-    assert [t.content for t in pruned.get_added_tokens_decoder().values()] == [
-        t.content for t in tokenizer.get_added_tokens_decoder().values()
-    ]
-
-
-def test_common_texts_count(tokenizer):
-    token, texts = "Ġre", ["leak repair", "roof repair", "tile repair", "zzz"]
-    assert all(token in tokens(tokenizer, text) for text in texts[:3])
-    for least, is_kept in ((3, True), (4, False)):
-        reduced = prune_vocabulary(document(tokenizer), Wanted(common=texts, least=least)).tokenizer()
-        assert (token in reduced.get_vocab()) is is_kept
-
-
-def test_another_kind_of_tokenizer_is_refused():
-    whole = Tokenizer(models.WordLevel({"a": 0, "?": 1}, unk_token="?"))
-    with pytest.raises(CheckpointError, match="WordLevel"):
-        prune_vocabulary(document(whole), Wanted())
+def test_a_size_without_room_for_bytes_is_refused(tokenizer):
+    with pytest.raises(CheckpointError, match=r"make\.vocabulary\.size: 258 is too small"):
+        make_vocabulary(document(tokenizer), TEXTS, size=258)

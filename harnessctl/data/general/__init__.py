@@ -34,19 +34,23 @@ def draw(
     concepts: Space = "train",
     shares: Mapping[str, float] | None = None,
     entries: tuple[int, int] = ENTRIES,
+    rounds: int = 1,
 ) -> GeneralItem:
     """Item `number` of the stream `seed`: a function of the arguments alone.
 
     `names` and `concepts` say which names the item is made of and which matters it is about; the held-out ones share
     nothing with those to train on. `shares` weighs the tasks (null: `default_shares()`), and those left out do not come
-    up. `entries` bounds how many entries a list has to choose from. UsageError for an unknown task or an empty range.
+    up. `entries` bounds how many entries a list has to choose from. With more `rounds` a dialogue asks so many times as
+    much about what it shows (those with tools, which are the longest, stay as they are). UsageError for an unknown task or an empty range.
     """
     weights = default_shares() if shares is None else dict(sorted(shares.items()))
     _check(weights, entries)
     # Seeding with a text hashes it (SHA-512), so that neighbouring numbers have nothing in common.
     chance = random.Random(f"{seed}:{number}:{names}:{concepts}")
     (task,) = chance.choices(list(weights), list(weights.values()))
-    source = Source(chance=chance, names=Names(chance, names), concepts=concepts_of(concepts), entries=entries)
+    source = Source(
+        chance=chance, names=Names(chance, names), concepts=concepts_of(concepts), entries=entries, rounds=rounds
+    )
     return tasks()[task].item(source)
 
 

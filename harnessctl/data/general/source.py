@@ -17,12 +17,13 @@ ENTRIES = (2, 10)
 
 @dataclass(slots=True, frozen=True)
 class Source:
-    """One item's chance, names, matters and bounds."""
+    """One item's chance, names, matters and bounds. What is asked in a dialogue is drawn `rounds` times over."""
 
     chance: random.Random
     names: Names
     concepts: Sequence[Concept]
     entries: tuple[int, int]
+    rounds: int = 1
 
     def count(self, *, most: int | None = None) -> int:
         """How many entries a list has."""

@@ -13,27 +13,36 @@ Count = Annotated[int, Meta(ge=0)]
 
 
 class CorpusConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What a reduced vocabulary holds besides single bytes and added tokens.
+    """What the at most `size` tokens of a new model are made of: so many `variants` of the harness within `envelope`, each
+    answered by an oracle, and the world's tables (0: no harness), and general tasks, `items` of each space."""
 
-    The tokens that the tokenizer's `first_merges` make; those of so many `variants` of the harness within `envelope`,
-    each answered by an oracle, and of the world's tables (0: of no harness); those that occur `least` times in general
-    tasks, `items` of each space.
-    """
-
-    first_merges: Count = 4000
+    size: Positive = 8000
     variants: Count = 400
     envelope: str | None = None
-    items: Count = 2000
-    least: Positive = 3
+    items: Positive = 2000
 
 
-class CutConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """What to keep of the model that the stage begins from: `layers`, of each the `neurons` of its feed-forward part that
-    matter most to the general tasks, and a `vocabulary`. Null: all."""
+class MakeConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The sizes of a new model in the place of the one that the stage begins from, which only tells it what words mean:
+    `neurons` are those of a feed-forward part. With `circuits` its first layers begin with heads that find what stood
+    after the same token."""
 
-    layers: list[int] | None = None
-    neurons: Positive | None = None
-    vocabulary: CorpusConfig | None = None
+    layers: Positive = 5
+    width: Positive = 256
+    heads: Positive = 8
+    head_dim: Positive = 64
+    neurons: Positive = 512
+    rope_theta: Annotated[float, Meta(gt=1)] = 1.0e7
+    circuits: bool = True
+    vocabulary: CorpusConfig = msgspec.field(default_factory=CorpusConfig)
+
+
+class ContextConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Learn to foretell what the policy only reads, too: a random `share` of those tokens, each with `weight` where an
+    answer's token has 1."""
+
+    share: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    weight: Annotated[float, Meta(gt=0)] = 0.1
 
 
 class TasksConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -43,15 +52,8 @@ class TasksConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     shares: dict[str, Annotated[float, Meta(ge=0)]] = {}
     entries: tuple[Annotated[int, Meta(ge=2)], Annotated[int, Meta(ge=2)]] = (2, 10)
+    rounds: Positive = 1
     grow_over: Count = 0
-
-
-class DistilConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Learn from a larger model, too: the loss is cross-entropy + `weight` KL(teacher || student) on the answers' tokens.
-    `path` null: the model that was cut."""
-
-    path: str | None = None
-    weight: Annotated[float, Meta(gt=0)] = 1.0
 
 
 class MeasureConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -64,9 +66,9 @@ class MeasureConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class BaseConfig(TrainConfig, kw_only=True, forbid_unknown_fields=True):
     """The recipe of the stage base. A step learns from dialogues of `tokens_per_step` tokens, `micro_tokens` at a time."""
 
-    cut: CutConfig | None = None
+    make: MakeConfig | None = None
+    context: ContextConfig = msgspec.field(default_factory=ContextConfig)
     tasks: TasksConfig = msgspec.field(default_factory=TasksConfig)
-    distil: DistilConfig | None = None
     measure: MeasureConfig = msgspec.field(default_factory=MeasureConfig)
     tokens_per_step: Positive = 6000
     micro_tokens: Positive = 3000

@@ -23,7 +23,6 @@ from harnessctl.evaluate.workers import outcomes
 from harnessctl.policies import ModelConfig, SamplingConfig
 from harnessctl.simulate.world import LiveWorld
 from harnessctl.train.base.config import CorpusConfig
-from harnessctl.train.base.vocabulary import Wanted
 from harnessctl.train.job import Job
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -32,26 +31,23 @@ _SPACES: tuple[Space, ...] = ("train", "held-out")
 _SEEDS_APART = 1 << 30
 
 
-def wanted(job: Job, config: CorpusConfig, template: ChatTemplate) -> Wanted:
-    """What the vocabulary of the job's policy is to hold."""
-    texts = [segment.text for segment in template.reply_opening()]
+def corpus(job: Job, config: CorpusConfig, template: ChatTemplate) -> Iterator[str]:
+    """What the vocabulary of the job's policy is made of."""
+    yield from (segment.text for segment in template.reply_opening())
     if config.variants:
-        texts += with_words(harness_texts(job, config))
-    return Wanted(
-        texts=texts, common=general_texts(config, template), least=config.least, first_merges=config.first_merges
-    )
+        yield from with_words(harness_texts(job, config))
+    yield from general_texts(config, template)
 
 
 def with_words(texts: Iterable[str]) -> Iterator[str]:
-    """The texts, and each word of them as it stands at a beginning and inside a line."""
+    """The texts, and twice each word of them, so that none is too rare to be a token."""
     seen: set[str] = set()
     for text in texts:
         yield text
         for word in _WORD.findall(text):
             if word not in seen:
                 seen.add(word)
-                yield word
-                yield f" {word}"
+                yield f"{word} {word}"
 
 
 def harness_texts(job: Job, config: CorpusConfig) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Base's objective: cross-entropy over the right answers of general tasks, drawn anew for each step.
 
-    L = -1/N  sum over dialogues, over answers' tokens y_t, of  log p(y_t | y_<t)        N = all such tokens of the step
+    L = -1/N  sum over dialogues, over tokens y_t, of  w_t log p(y_t | y_<t)        N = all answers' tokens of the step
 
+w is 1 on answers' tokens, `context.weight` on a random `context.share` of the others, and 0 on the rest.
 Several questions stand in one dialogue, so that what is asked about is read once for all of them.
 """
 
@@ -16,14 +17,14 @@ from accelerate import Accelerator
 from harnessctl.data.general import draw
 from harnessctl.decode.prompt import PromptEncoder
 from harnessctl.train.base.config import BaseConfig, TasksConfig
-from harnessctl.train.base.distillation import Distiller
+from harnessctl.train.base.context import Foretold, weighted_cross_entropy, with_context
 from harnessctl.train.base.encoding import encoded
 from harnessctl.train.base.exactness import Exactness
 from harnessctl.train.objective import StepData
 from harnessctl.train.policy import Policy
 from harnessctl.train.sft.batches import micro_batches, share
 from harnessctl.train.sft.rows import Tokens, padded
-from harnessctl.train.sft.token_loss import TokenLoss, cross_entropy
+from harnessctl.train.sft.token_loss import TokenLoss
 
 #: Items a step may have: number `step * _MOST + i` is the i-th of a step.
 _MOST = 1 << 20
@@ -40,14 +41,12 @@ class BaseObjective:
         config: BaseConfig,
         *,
         accelerator: Accelerator,
-        distiller: Distiller | None = None,
         exactness: Exactness | None = None,
     ) -> None:
         self._module = module
         self._policy = policy
         self._config = config
         self._accelerator = accelerator
-        self._distiller = distiller
         self._exactness = exactness
         self._encoder = PromptEncoder(policy.template, policy.codec)
 
@@ -55,12 +54,15 @@ class BaseObjective:
         """Dialogues until there are enough tokens, in micro-batches of neighbours by length."""
         config = self._config
         dialogues = self._dialogues(step)
+        weight = sum(dialogue.weight for dialogue in dialogues)
+        generator = torch.Generator().manual_seed(config.seed * _MOST + step)
+        read = [with_context(dialogue, config.context, generator) for dialogue in dialogues]
         lengths = [len(dialogue) for dialogue in dialogues]
         bins = micro_batches(lengths, size=config.micro_tokens, is_packed=False)
         mine = share(bins, process=self._accelerator.process_index, processes=self._accelerator.num_processes)
         return StepData(
-            micro=[[dialogues[place] for place in micro] for micro in mine],
-            weight=sum(dialogue.weight for dialogue in dialogues),
+            micro=[[read[place] for place in micro] for micro in mine],
+            weight=weight,
             metrics={
                 "tokens": sum(lengths),
                 "dialogues": len(dialogues),
@@ -69,13 +71,13 @@ class BaseObjective:
             },
         )
 
-    def loss(self, micro: list[Tokens]) -> tuple[torch.Tensor, dict[str, float]]:
+    def loss(self, micro: list[Foretold]) -> tuple[torch.Tensor, dict[str, float]]:
         """The loss of one micro-batch, and the share of tokens that were the likeliest."""
-        rows = padded(micro).to(self._policy.device)
-        distiller = self._distiller
-        values = distiller.values(rows) if distiller is not None and micro else None
+        device = self._policy.device
+        rows = padded(micro).to(device)
+        weights = torch.cat([torch.zeros(0), *(one.weights for one in micro)]).to(device)
         with self._policy.autocast():
-            found: Any = self._module(rows, cross_entropy if distiller is None else distiller.loss, values)
+            found: Any = self._module(rows, weighted_cross_entropy, torch.stack([rows.labels.float(), weights], dim=1))
         total, right = found
         return total, {"token_accuracy": float(right)}
 
@@ -95,6 +97,7 @@ class BaseObjective:
                 step * _MOST + place,
                 shares=config.tasks.shares or None,
                 entries=entries_at(step, config.tasks),
+                rounds=config.tasks.rounds,
             )
             tokens = encoded(item, self._encoder).tokens
             if found and len(tokens) > left:

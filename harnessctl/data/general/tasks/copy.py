@@ -19,7 +19,7 @@ class Copy:
     def item(self, source: Source) -> GeneralItem:
         """An item."""
         dialogue = Dialogue(framed(source, source.chance.choice(_ORDERS)))
-        for _ in range(3):
+        for _ in range(3 * source.rounds):
             line = self._line(source)
             dialogue.ask(line)
             dialogue.answer(line)

@@ -36,7 +36,7 @@ class Format:
         """An item."""
         rule = source.chance.choice(list(_RULES))
         dialogue = Dialogue(framed(source, rule))
-        for _ in range(3):
+        for _ in range(3 * source.rounds):
             text = source.names.phrase() if source.chance.random() < 0.3 else source.names.one()
             dialogue.ask(text)
             dialogue.answer(_RULES[rule](text))

@@ -18,9 +18,10 @@ class Lookup:
         """An item."""
         listing = make_listing(source)
         dialogue = Dialogue(framed(source, listing.text))
-        for wish, name in listing.wishes(source.chance, source.chance.randint(2, 4)):
-            dialogue.ask(wish)
-            dialogue.answer(name)
+        for _ in range(source.rounds):
+            for wish, name in listing.wishes(source.chance, source.chance.randint(2, 4)):
+                dialogue.ask(wish)
+                dialogue.answer(name)
         return dialogue.item(self.name)
 
 

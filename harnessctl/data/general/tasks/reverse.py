@@ -23,7 +23,7 @@ class Reverse:
     def item(self, source: Source) -> GeneralItem:
         """An item."""
         dialogue = Dialogue(framed(source, source.chance.choice(_ORDERS)))
-        for _ in range(3):
+        for _ in range(3 * source.rounds):
             words = [source.names.word() for _ in range(source.chance.randint(2, 5))]
             dialogue.ask(" ".join(words))
             dialogue.answer(" ".join(reversed(words)))

@@ -28,9 +28,10 @@ class Value:
             text = orjson.dumps(table).decode()
         dialogue = Dialogue(framed(source, text))
         form = chance.choice(("{}", "{}", "{}?", "What is {}?", "the value of {}"))
-        for key in chance.sample(keys, min(len(keys), chance.randint(2, 4))):
-            dialogue.ask(form.format(key))
-            dialogue.answer(str(table[key]))
+        for _ in range(source.rounds):
+            for key in chance.sample(keys, min(len(keys), chance.randint(2, 4))):
+                dialogue.ask(form.format(key))
+                dialogue.answer(str(table[key]))
         return dialogue.item(self.name)
 
 
