@@ -1,6 +1,6 @@
 """How fast rollouts are answered together: python benchmarks/batched.py [--rollouts 32] [--threads 1] [--rounds 3]
 
-A random model of nano's size (8 layers, 576 wide, 6,144 words), prompts of about 350 tokens as the mini host has them,
+A random model of nano's size (5 layers, 256 wide, 8,000 words), prompts of about 350 tokens as the mini host has them,
 `--rollouts` in groups of 8 (each group one harness and one question), three calls each of 25 sampled tokens with a tool's
 result between them. Timed in turn in one process, the best of `--rounds`, by the clock and by this process's CPU time (which
 holds on a busy machine with one thread):
@@ -33,33 +33,26 @@ from harnessctl.decode.batched import BatchedModel
 from harnessctl.decode.local import LocalModel
 from harnessctl.decode.weights import Weights, from_parts
 from harnessctl.runtime.protocols import ModelReply, ModelRequest, Sampling
+from harnessctl.train.base.config import MakeConfig
+from harnessctl.train.base.making import llama_config
 
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 CALLS, TOKENS, GROUP = 3, 25, 8
+WORDS = 8000
 LEAST = 5.0
 
 
 def nano() -> Weights:
     """Random weights; a tokenizer of bytes, whose other words are never in a prompt."""
     pieces = [*SPECIAL, *sorted(pre_tokenizers.ByteLevel.alphabet())]
-    pieces += [f"w{number}" for number in range(6144 - len(pieces))]
+    pieces += [f"w{number}" for number in range(WORDS - len(pieces))]
     tokenizer = Tokenizer(models.BPE(vocab={piece: index for index, piece in enumerate(pieces)}, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens(list(SPECIAL))
     torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=6144,
-        hidden_size=576,
-        intermediate_size=1536,
-        num_hidden_layers=8,
-        num_attention_heads=9,
-        num_key_value_heads=3,
-        max_position_embeddings=2048,
-        tie_word_embeddings=True,
-        eos_token_id=0,
-    )
-    return from_parts(LlamaForCausalLM(config).eval(), tokenizer)
+    config = llama_config(MakeConfig(), WORDS, {"eos_token_id": 0})
+    return from_parts(LlamaForCausalLM(LlamaConfig(**config)).eval(), tokenizer)
 
 
 def request(group: int, number: int, messages: list[dict[str, Any]], said: list[int] | None) -> ModelRequest:

@@ -24,6 +24,8 @@ import torch
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, PreTrainedModel
 from transformers.utils import logging
 
+from harnessctl.train.base.config import MakeConfig
+from harnessctl.train.base.making import llama_config
 from harnessctl.train.rl.losses import surrogate
 from harnessctl.train.rl.paths import Path, Said
 from harnessctl.train.rl.prefix import Reader, Rows, read
@@ -46,22 +48,12 @@ CASES = {"nano": Case("nano", 8, 2000, 200), "smol": Case("smol", 2, 500, 100)}
 
 
 def model_of(case: Case, folder: File) -> PreTrainedModel:
-    """nano-like: random weights; smol: from the catalog's folder."""
+    """nano: of its shape, random weights; smol: from the catalog's folder."""
     if case.name == "smol":
         logging.disable_progress_bar()
         return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
     torch.manual_seed(0)
-    return LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=6000,
-            hidden_size=576,
-            intermediate_size=1536,
-            num_hidden_layers=8,
-            num_attention_heads=9,
-            num_key_value_heads=3,
-            max_position_embeddings=4096,
-        )
-    )
+    return LlamaForCausalLM(LlamaConfig(**llama_config(MakeConfig(), 8000, {})))
 
 
 def rollouts_of(case: Case, vocab: int) -> list[Path]:

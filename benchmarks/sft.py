@@ -8,7 +8,7 @@ packed, the beginning that samples on one harness have in common read once; TRL 
 checkpointing too. One optimizer step for as many samples on each side, same model, float32, in
 one process, in turn; first the losses of all are compared. Tokens are those of the samples, without padding. The lengths
 are those of an oracle's trajectories on the mini host and its variants, in a vocabulary of 6,000 that is made of their text;
-the model is nano-like (8 layers, width 576), with random weights.
+the model has nano's shape and random weights.
 
 Memory: the peak (VmHWM) of a process that takes two steps of the stage `sft` with LoRA on the same model and samples, and
 of one that takes two of the stage `opd`, sampling included, with micro-batches of as many tokens.
@@ -37,6 +37,8 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from harnessctl.bundle.files import Bundle
 from harnessctl.compile.revision import compiled
 from harnessctl.evaluate.setting import Setting
+from harnessctl.train.base.config import MakeConfig
+from harnessctl.train.base.making import llama_config
 from harnessctl.train.config import LoopConfig, LoraConfig, PolicyConfig
 from harnessctl.train.job import Job
 from harnessctl.train.metrics import Metrics
@@ -47,7 +49,7 @@ from harnessctl.train.sft.rows import Tokens
 from harnessctl.train.sft.token_loss import TokenLoss
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-VOCABULARY = 6000
+VOCABULARY = 8000
 SPEED_BOUND, MEMORY_BOUND = 1.5, 1.3
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 
@@ -91,18 +93,8 @@ def tokenizer_of(bundle: Bundle) -> Tokenizer:
 
 def write_model(folder: Path, tokenizer: Tokenizer) -> Path:
     torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=576,
-        intermediate_size=1536,
-        num_hidden_layers=8,
-        num_attention_heads=9,
-        num_key_value_heads=3,
-        max_position_embeddings=4096,
-        bos_token_id=1,
-        eos_token_id=2,
-    )
-    LlamaForCausalLM(config).save_pretrained(folder)
+    config = llama_config(MakeConfig(), VOCABULARY, {"bos_token_id": 1, "eos_token_id": 2})
+    LlamaForCausalLM(LlamaConfig(**config)).save_pretrained(folder)
     tokenizer.save(str(folder / "tokenizer.json"))
     return folder
 

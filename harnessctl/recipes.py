@@ -119,7 +119,7 @@ def for_model(root: Path | None, job: str, overrides: Sequence[str]) -> list[str
 
     UsageError where X is neither, or a recipe is named twice.
     """
-    from harnessctl.decode.catalog import CATALOG
+    from harnessctl.decode.catalog import is_known
 
     given = [item.removeprefix("model=") for item in overrides if item.startswith("model=")]
     rest = [item for item in overrides if not item.startswith("model=")]
@@ -132,7 +132,7 @@ def for_model(root: Path | None, job: str, overrides: Sequence[str]) -> list[str
                 f"model={model} picks the recipe {job}/{model}, and recipe= another", hint="give one of them"
             )
         return [f"recipe={model}", *rest]
-    if model not in CATALOG and not Path(model).expanduser().is_dir():
+    if not is_known(model) and not Path(model).expanduser().is_dir():
         models = ", ".join(name for name in known if name != "default") or "none"
         raise UsageError(
             f"no model {model!r}: neither a recipe of {job} ({models}) nor a folder",

@@ -31,14 +31,17 @@ class Command(Protocol):
 
 def carry_out(commands: Sequence[Command], *, cfg: bool, json: bool) -> None:
     """Run them, and exit with the code of the last; with `cfg` only print their recipes."""
+    from harnessctl import recipes
     from harnessctl.cli import output
 
     resolved = [
         command.config_yaml().rstrip() for command in commands
     ]  # a wrong key of the last is said before the first
+    if cfg and json:
+        plain = [recipes.from_yaml(text, source="--cfg") for text in resolved]
+        return output.json_data(plain if len(commands) > 1 else plain[0])
     if cfg:
-        output.data("\n".join(resolved))
-        return
+        return output.data("\n".join(resolved))
     done: list[Done] = []
     for command in commands:
         done.append(command.run())

@@ -76,7 +76,7 @@ def _models() -> Iterator[CheckResult]:
     from harnessctl.decode.catalog import list_models
 
     for model in list_models():
-        there = model.state == "pulled"
+        there = model.state in ("packaged", "pulled")
         yield CheckResult(
             f"model {model.name}",
             "good" if there else "optional",

@@ -1,7 +1,7 @@
-"""Catalog: the models that harnessctl can pull by name, and where a model named by a user is on this machine.
+"""Catalog: the models that harnessctl knows by name, and where a model named by a user is on this machine.
 
-A name of the catalog stands for a folder in the cache; anything else must be a folder in the Hugging Face layout
-(config.json, *.safetensors, tokenizer.json). Nothing here reaches the network or imports torch.
+A name of the catalog stands for a folder in the cache or in the package; anything else must be a folder in the Hugging
+Face layout (config.json, *.safetensors, tokenizer.json). Nothing here reaches the network or imports torch.
 """
 
 from __future__ import annotations
@@ -55,15 +55,33 @@ CATALOG: dict[str, KnownModel] = {
 }
 
 
+class PackagedModel(msgspec.Struct, kw_only=True, frozen=True):
+    """A model that comes with the package; its lineage.json says how it was made."""
+
+    name: str
+    title: str
+    licence: str
+
+
+PACKAGED: dict[str, PackagedModel] = {
+    "nano-base": PackagedModel(
+        name="nano-base",
+        title="nano after the stage base: 5.3 million parameters, which tell words apart as SmolLM2-135M does",
+        licence="Apache-2.0",
+    )
+}
+_PACKAGED = Path(__file__).with_name("models")
+
+
 class ModelStatus(msgspec.Struct, kw_only=True):
-    """One line of `models list`. `bytes` is the size on disk once pulled, else that of the download.
+    """One line of `models list`. `bytes` is the size on disk once it is there, else that of the download.
 
     `problem` says what is wrong with a folder that is `damaged`.
     """
 
     name: str
     title: str
-    state: Literal["pulled", "not pulled", "damaged"]
+    state: Literal["packaged", "pulled", "not pulled", "damaged"]
     path: str
     bytes: int
     licence: str
@@ -94,6 +112,8 @@ def model_folder(name: str, cache: Path | None = None) -> Path:
 
 def known_model(name: str) -> KnownModel:
     """The catalog's entry; UsageError names what may be pulled."""
+    if name in PACKAGED:
+        raise UsageError(f"the model {name!r} comes with harnessctl: there is nothing to pull")
     if name not in CATALOG:
         raise UsageError(
             f"no model named {name!r} can be pulled; allowed {', '.join(CATALOG)}",
@@ -103,8 +123,29 @@ def known_model(name: str) -> KnownModel:
 
 
 def list_models(*, cache: Path | None = None) -> list[ModelStatus]:
-    """Every model of the catalog and its state on this machine; files are checked by size, not read."""
-    return [_status(known, model_folder(known.name, cache)) for known in CATALOG.values()]
+    """Every model that is known by name and its state on this machine; files are checked by size, not read."""
+    return [
+        *(_status(known, model_folder(known.name, cache)) for known in CATALOG.values()),
+        *(_packaged_status(known) for known in PACKAGED.values()),
+    ]
+
+
+def is_known(model: str) -> bool:
+    """Whether `model` is a name of the catalog."""
+    return model in PACKAGED or model in CATALOG
+
+
+def _packaged_status(known: PackagedModel) -> ModelStatus:
+    folder = _PACKAGED / known.name
+    return ModelStatus(
+        name=known.name,
+        title=known.title,
+        state="packaged",
+        path=str(folder),
+        bytes=sum(path.stat().st_size for path in folder.iterdir()),
+        licence=known.licence,
+        source="harnessctl",
+    )
 
 
 def _status(known: KnownModel, folder: Path) -> ModelStatus:
@@ -136,6 +177,8 @@ def locate(model: str, *, cache: Path | None = None) -> LocalFolder:
 
     UsageError when it was not pulled, is damaged, or the path is no folder of a model.
     """
+    if model in PACKAGED:
+        return LocalFolder(name=model, path=_PACKAGED / model)
     if model in CATALOG:
         status = _status(CATALOG[model], model_folder(model, cache))
         if status.state == "pulled":
@@ -152,7 +195,7 @@ def locate(model: str, *, cache: Path | None = None) -> LocalFolder:
     path = Path(model).expanduser()
     if not path.is_dir():
         raise UsageError(
-            f"no model {model!r}: neither a name of the catalog ({', '.join(CATALOG)}) nor a folder on this machine"
+            f"no model {model!r}: neither a name of the catalog ({', '.join((*PACKAGED, *CATALOG))}) nor a folder on this machine"
         )
     missing = [name for name in ("config.json", "tokenizer.json") if not (path / name).is_file()]
     if not any(path.glob("*.safetensors")):

@@ -14,7 +14,7 @@ from pathlib import Path
 from harnessctl.checkpoint.head import check_head
 from harnessctl.checkpoint.policy import read_lineage, weights_digest
 from harnessctl.checkpoint.tokenizer import tokenizer_digest
-from harnessctl.decode.catalog import CATALOG, locate
+from harnessctl.decode.catalog import is_known, locate
 from harnessctl.errors import CheckpointError, HarnessctlError, UsageError
 from harnessctl.records.lineage import Lineage
 from harnessctl.records.run import Run
@@ -85,7 +85,7 @@ def _checkpoint_at(root: Path, start: str) -> Path:
 
 
 def _model_at(root: Path, named: str) -> Path:
-    if named in CATALOG:
+    if is_known(named):
         return locate(named).path
     path = Path(named).expanduser()
     path = path if path.is_absolute() or path.exists() else root / path

@@ -96,6 +96,7 @@ def test_debug_has_its_values_where_none_is_given(train: Train):
     done = train("sft", "model=tiny", "debug=true", "length=12", "--cfg")
     assert "steps: 2" in done.out and "length: 12" in done.out
     assert "steps: 3" in train("sft", "model=tiny", "--cfg").out
+    assert train("sft", "model=tiny", "--cfg", "--json").json["loop"]["steps"] == 3
 
 
 def test_a_key_of_in_debug_that_is_not_there_is_named(train: Train):

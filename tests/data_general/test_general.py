@@ -172,6 +172,21 @@ def test_matters_are_distinct():
     assert all(len(c.about) == 3 and len(c.asks) == 4 for c in matters)
 
 
+def test_easy_items_have_names_of_one_word_and_wishes_in_the_lists_words():
+    known = set(words("train"))
+    plain = literal = 0
+    for number in range(200):
+        item = draw(8, number, shares={"lookup": 1}, ease=0.5)
+        lines = dict(re.findall(r"^(.+) [=-]> (.+)$", system(item), re.MULTILINE))
+        plain += known.issuperset(lines.values())
+        literal += all(
+            lines.get(asked["content"]) == said["content"]
+            for asked, said in zip(item.messages[1::2], item.messages[2::2], strict=True)
+        )
+    assert 80 < plain < 130 and 80 < literal < 130
+    assert draw(8, 1, ease=0.0) == draw(8, 1)
+
+
 def test_shares_and_entries_are_kept():
     assert {draw(6, number, shares={"copy": 1, "value": 0}).task for number in range(30)} == {"copy"}
     assert {draw(6, number).task for number in range(300)} == set(default_shares())

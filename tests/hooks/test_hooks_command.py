@@ -292,11 +292,15 @@ print([process.pid for process in _running][0])
     done = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path), *sys.path], capture_output=True, text=True, timeout=30
     )
-    pid = int(done.stdout)
-    for _ in range(500):
+    assert is_gone(int(done.stdout), within_s=5)
+
+
+def is_gone(pid: int, *, within_s: float) -> bool:
+    until = time.monotonic() + within_s
+    while time.monotonic() < until:
         try:
             os.kill(pid, 0)
         except ProcessLookupError:
-            return
+            return True
         time.sleep(0.01)
-    raise AssertionError(f"{pid} is still there")
+    return False

@@ -95,7 +95,14 @@ def test_an_observer_looks_only_at_what_its_condition_names():
 
 
 def test_draining_without_observers_is_over_at_once():
-    asyncio.run(hook_set().drain())
+    async def is_over():
+        try:
+            hook_set().drain().send(None)
+        except StopIteration:
+            return True
+        return False
+
+    assert asyncio.run(is_over())
 
 
 def test_observers_of_a_run_that_is_cancelled_are_ended():
@@ -106,5 +113,6 @@ def test_observers_of_a_run_that_is_cancelled_are_ended():
         await asyncio.sleep(0)
         hooks.cancel_observers()
         await asyncio.wait_for(hooks.drain(), 5)
+        return asyncio.all_tasks() - {asyncio.current_task()}
 
-    asyncio.run(cancelled())
+    assert asyncio.run(cancelled()) == set()

@@ -19,10 +19,6 @@ def rows(sql: str) -> list[dict]:
     return [dict(row) for row in world().connection().execute(sql)]
 
 
-def none(sql: str) -> None:
-    assert rows(sql) == []
-
-
 def test_sizes():
     count = world().rows
     assert count["products"] >= 120
@@ -62,7 +58,7 @@ def test_sizes():
     ],
 )
 def test_references_lead_somewhere(child, column, parent):
-    none(
+    assert not rows(
         f"SELECT c.* FROM {child} AS c LEFT JOIN {parent} AS p USING ({column}) WHERE c.{column} IS NOT NULL AND p.rowid IS NULL"
     )
 
@@ -70,22 +66,24 @@ def test_references_lead_somewhere(child, column, parent):
 @pytest.mark.parametrize(("table", "column"), [("explain_queue", "link_id"), ("carts", "link_id"), ("screen_cards", "link_id"),
                                                 ("live_state", "current_link_id")])  # fmt: skip
 def test_links_are_links_of_their_room(table, column):
-    none(f"SELECT t.* FROM {table} AS t LEFT JOIN room_links AS l ON l.room_id = t.room_id AND l.link_id = t.{column} "
+    assert not rows(f"SELECT t.* FROM {table} AS t LEFT JOIN room_links AS l ON l.room_id = t.room_id AND l.link_id = t.{column} "
          "WHERE l.rowid IS NULL")  # fmt: skip
 
 
 def test_links_are_numbered_without_gaps():
-    none("SELECT room_id FROM room_links GROUP BY room_id HAVING max(link_id) <> count(*) OR min(link_id) <> 1")
+    assert not rows(
+        "SELECT room_id FROM room_links GROUP BY room_id HAVING max(link_id) <> count(*) OR min(link_id) <> 1"
+    )
 
 
 def test_a_product_has_the_stock_and_the_lowest_price_of_its_options():
-    none("SELECT p.name, p.stock, sum(v.stock), p.price, min(v.price) FROM products AS p JOIN variants AS v USING (product_id) "
+    assert not rows("SELECT p.name, p.stock, sum(v.stock), p.price, min(v.price) FROM products AS p JOIN variants AS v USING (product_id) "
          "GROUP BY p.product_id HAVING p.stock <> sum(v.stock) OR p.price <> min(v.price)")  # fmt: skip
 
 
 def test_prices_are_sane_and_names_are_given_twice():
-    none("SELECT name FROM products WHERE price <= 0 OR list_price <= price OR stock < 0")
-    none(
+    assert not rows("SELECT name FROM products WHERE price <= 0 OR list_price <= price OR stock < 0")
+    assert not rows(
         "SELECT name FROM products WHERE name_zh IS NULL OR caution IS NULL OR freight <> (CASE WHEN price >= 59 THEN 0 ELSE 8 END)"
     )
     assert {row["n"] for row in rows("SELECT count(DISTINCT name) + count(DISTINCT name_zh) AS n FROM products")} == {
@@ -111,19 +109,23 @@ def test_bundles_cost_less_than_their_parts():
 
 
 def test_orders_add_up():
-    none("SELECT order_id FROM orders WHERE paid <> unit_price * quantity - discount + freight")
-    none("SELECT order_id FROM orders WHERE (status IN ('delivered', 'returned')) <> (delivered_on IS NOT NULL)")
-    none(
+    assert not rows("SELECT order_id FROM orders WHERE paid <> unit_price * quantity - discount + freight")
+    assert not rows(
+        "SELECT order_id FROM orders WHERE (status IN ('delivered', 'returned')) <> (delivered_on IS NOT NULL)"
+    )
+    assert not rows(
         "SELECT o.order_id FROM orders AS o JOIN variants AS v USING (sku) WHERE o.product_id <> v.product_id OR o.unit_price <> v.price"
     )
-    none("SELECT order_id FROM orders JOIN products USING (product_id) WHERE sku IS NULL AND unit_price <> price")
+    assert not rows(
+        "SELECT order_id FROM orders JOIN products USING (product_id) WHERE sku IS NULL AND unit_price <> price"
+    )
 
 
 def test_one_link_is_on_air_in_each_room():
-    none("SELECT s.room_id FROM live_state AS s LEFT JOIN explain_queue AS q ON q.room_id = s.room_id "
+    assert not rows("SELECT s.room_id FROM live_state AS s LEFT JOIN explain_queue AS q ON q.room_id = s.room_id "
          "AND q.link_id = s.current_link_id AND q.status = 'now' WHERE q.rowid IS NULL")  # fmt: skip
-    none("SELECT room_id FROM explain_queue WHERE status = 'now' GROUP BY room_id HAVING count(*) > 1")
-    none("SELECT room_id, position FROM explain_queue GROUP BY room_id, position HAVING count(*) > 1")
+    assert not rows("SELECT room_id FROM explain_queue WHERE status = 'now' GROUP BY room_id HAVING count(*) > 1")
+    assert not rows("SELECT room_id, position FROM explain_queue GROUP BY room_id, position HAVING count(*) > 1")
     assert len(rows("SELECT room_id FROM rooms WHERE is_default = 1")) == 1
 
 
@@ -145,7 +147,7 @@ def test_the_shops_own_words_pass_its_own_rules():
 
 
 def test_answers_can_be_spoken_in_one_reply():
-    none("SELECT answer FROM faq WHERE length(answer) > 160")
+    assert not rows("SELECT answer FROM faq WHERE length(answer) > 160")
 
 
 def test_comments_cover_the_intents_and_both_languages():

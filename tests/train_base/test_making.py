@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import msgspec
 import pytest
@@ -19,7 +20,7 @@ from harnessctl.train.base.config import CorpusConfig, MakeConfig
 from harnessctl.train.base.making import llama_config, make_model, tensors_of, token_meanings
 from harnessctl.train.config import PolicyConfig
 from harnessctl.train.policy import load_policy
-from tests.train_base.conftest import write_model
+from tests.train_base.conftest import SPECIAL, write_model
 
 LINEAGE = Lineage(stage="base", base="b", parent="p")
 SMALL = MakeConfig(
@@ -82,6 +83,28 @@ def test_meanings_are_what_the_source_makes_of_a_word_behind_another(wide):
         wanted = [whole.model(torch.tensor([row])).last_hidden_state[0, -1] for row in ids]
         whole.model.layers = layers
     torch.testing.assert_close(token_meanings(whole, tokenizer, ["leak", " upside"]), torch.stack(wanted))
+
+
+def test_nothing_speaks_of_the_sources_tokens(wide, tmp_path):
+    source = tmp_path / "source"
+    shutil.copytree(wide, source)
+    (source / "merges.txt").write_text("a b\n")
+    (source / "chat_template.jinja").write_text("{{ messages }}")
+    named = {"0": {"content": SPECIAL[0]}, "599": {"content": "gone"}}
+    (source / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": named}))
+    made(source, tmp_path / "made")
+    assert (tmp_path / "made" / "chat_template.jinja").exists() and not (tmp_path / "made" / "merges.txt").exists()
+    config = json.loads((tmp_path / "made" / "tokenizer_config.json").read_text())
+    assert config["added_tokens_decoder"] == {"0": {"content": SPECIAL[0]}}
+
+
+def test_a_source_without_layers_is_refused(tokenizer):
+    class Other:
+        def get_decoder(self):
+            return self
+
+    with pytest.raises(CheckpointError, match="Other has no list of layers"):
+        token_meanings(Other(), tokenizer, ["a"])
 
 
 def test_it_is_a_function_of_the_seed(wide, tmp_path):

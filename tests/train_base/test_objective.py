@@ -16,7 +16,7 @@ from harnessctl.train.base.context import with_context
 from harnessctl.train.base.encoding import Dialogue, encoded
 from harnessctl.train.base.exactness import Exactness, right
 from harnessctl.train.base.measures import measures
-from harnessctl.train.base.objective import BaseObjective, entries_at
+from harnessctl.train.base.objective import BaseObjective, ease_at, entries_at
 from harnessctl.train.config import PolicyConfig
 from harnessctl.train.policy import load_policy
 from harnessctl.train.sft.rows import Tokens
@@ -151,6 +151,12 @@ def test_lists_grow():
     tasks = TasksConfig(entries=(2, 10), grow_over=80)
     assert [entries_at(step, tasks) for step in (0, 39, 79, 200)] == [(2, 2), (2, 6), (2, 10), (2, 10)]
     assert entries_at(0, msgspec.structs.replace(tasks, grow_over=0)) == (2, 10)
+
+
+def test_ease_falls_to_nothing():
+    tasks = TasksConfig(ease=0.5, grow_over=80)
+    assert [ease_at(step, tasks) for step in (0, 40, 80, 200)] == [0.5, 0.25, 0.0, 0.0]
+    assert ease_at(0, msgspec.structs.replace(tasks, grow_over=0)) == 0.0
 
 
 def said_greedily(policy, ids, count):

@@ -8,6 +8,7 @@ import pytest
 from safetensors.torch import load_file
 
 from harnessctl.checkpoint.policy import check_checkpoint, read_lineage, weights_digest
+from harnessctl.errors import UsageError
 from harnessctl.train.base.measure import measure
 from harnessctl.train.base.stage import STAGE
 from harnessctl.train.config import PolicyConfig
@@ -26,7 +27,7 @@ MODEL = PolicyConfig(name="tiny", device="cpu", dtype="float32")
 
 
 def test_a_made_model_is_trained_and_begins_a_line(make_job, source):
-    job = make_job(make=MAKE, context={"share": 0.2})
+    job = make_job(make=MAKE, context={"share": 0.2}, tasks={"relabel": 1.0, "ease": 0.5, "grow_over": 2})
     budget = STAGE.budget(job)
     assert budget.tokens == 3 * 1500 and budget.seconds
     STAGE.run(job)
@@ -42,6 +43,11 @@ def test_a_made_model_is_trained_and_begins_a_line(make_job, source):
     assert policy.lineage == lineage
     shares = measure(policy, 0, 1, tasks=["copy"])
     assert set(shares) == {"copy"} and 0.0 <= shares["copy"] <= 1.0
+
+
+def test_sharded_weights_are_not_compiled(make_job):
+    with pytest.raises(UsageError, match="compile=true with sharding=fsdp2"):
+        STAGE.budget(make_job(compile=True, sharding="fsdp2"))
 
 
 def test_metrics_say_what_was_exact(make_job):

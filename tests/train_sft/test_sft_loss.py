@@ -67,6 +67,34 @@ def test_packed_and_padded_are_as_one_at_a_time(rows: Callable[[Sequence[Tokens]
     assert 0 <= int(right) <= sum(sample.weight for sample in samples)
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_compiled_is_as_plain() -> None:
+    model = tiny_llama()
+    samples = sequences(49, 44, 17)
+    wanted, right = TokenLoss(model)(padded(samples), cross_entropy)
+    wanted.backward()
+    expected = gradients(model)
+    module = TokenLoss(model, is_compiled=True)
+    module.check()
+    found, seen = module(padded(samples), cross_entropy)
+    found.backward()
+    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5)
+    assert_same(gradients(model), expected)
+    assert int(seen) == int(right)
+
+
+def test_what_cannot_be_compiled_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = TokenLoss(tiny_llama(), is_compiled=True)
+
+    def no_compiler(**rows: Any) -> Any:
+        raise RuntimeError("No working C++ compiler found\nand more")
+
+    monkeypatch.setitem(module._compiled, "trunk", no_compiler)
+    with pytest.raises(TrainingError, match=r"compile: No working C\+\+ compiler found$"):
+        module.check()
+
+
 def test_labels_are_the_masked_tokens_but_the_first() -> None:
     sample = Tokens(torch.tensor([5, 6, 7, 8]), torch.tensor([1, 0, 1, 1]))
     other = Tokens(torch.tensor([9, 3]), torch.tensor([1, 1]))

@@ -35,21 +35,31 @@ def draw(
     shares: Mapping[str, float] | None = None,
     entries: tuple[int, int] = ENTRIES,
     rounds: int = 1,
+    ease: float = 0.0,
 ) -> GeneralItem:
     """Item `number` of the stream `seed`: a function of the arguments alone.
 
     `names` and `concepts` say which names the item is made of and which matters it is about; the held-out ones share
     nothing with those to train on. `shares` weighs the tasks (null: `default_shares()`), and those left out do not come
     up. `entries` bounds how many entries a list has to choose from. With more `rounds` a dialogue asks so many times as
-    much about what it shows (those with tools, which are the longest, stay as they are). UsageError for an unknown task or an empty range.
+    much about what it shows (those with tools, which are the longest, stay as they are). `ease` is how likely it is that
+    all names of the item are single words, and how likely, apart from that, that wishes say what a list says, word for
+    word. UsageError for an unknown task or an empty range.
     """
     weights = default_shares() if shares is None else dict(sorted(shares.items()))
     _check(weights, entries)
     # Seeding with a text hashes it (SHA-512), so that neighbouring numbers have nothing in common.
     chance = random.Random(f"{seed}:{number}:{names}:{concepts}")
     (task,) = chance.choices(list(weights), list(weights.values()))
+    # Without ease nothing is drawn here, so that a stream stays what it was.
+    is_plain, is_literal = (chance.random() < ease, chance.random() < ease) if ease else (False, False)
     source = Source(
-        chance=chance, names=Names(chance, names), concepts=concepts_of(concepts), entries=entries, rounds=rounds
+        chance=chance,
+        names=Names(chance, names, is_plain=is_plain),
+        concepts=concepts_of(concepts),
+        entries=entries,
+        rounds=rounds,
+        is_literal=is_literal,
     )
     return tasks()[task].item(source)
 

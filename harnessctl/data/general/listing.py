@@ -29,16 +29,22 @@ _RULES = (
 
 @dataclass(slots=True, frozen=True)
 class Listing:
-    """The list as text, and its matters with their names, in the same order."""
+    """The list as text, and its matters, what it says of each and their names, in the same order."""
 
     text: str
     concepts: Sequence[Concept]
+    said: Sequence[str]
     names: Sequence[str]
+    is_literal: bool
 
     def wishes(self, chance: random.Random, count: int) -> list[tuple[str, str]]:
-        """(wish, name of the entry that it is about), no entry twice; mostly in words that the list does not have."""
+        """(wish, name of the entry that it is about), no entry twice; mostly in words that the list does not have, or
+        where it is literal, in its very words."""
         places = chance.sample(range(len(self.names)), min(count, len(self.names)))
-        return [(wish_about(self.concepts[place], chance), self.names[place]) for place in places]
+        return [
+            (self.said[place] if self.is_literal else wish_about(self.concepts[place], chance), self.names[place])
+            for place in places
+        ]
 
 
 def wish_about(concept: Concept, chance: random.Random) -> str:
@@ -52,8 +58,9 @@ def make_listing(source: Source, *, most: int | None = None) -> Listing:
     count = source.count(most=most)
     concepts, names = source.matters(count), source.names.several(count)
     mark = chance.choice(_MARKS)
-    lines = [f"{chance.choice(concept.about)} {mark} {name}" for concept, name in zip(concepts, names, strict=True)]
-    return Listing("\n".join([chance.choice(_HEADS), *lines]), concepts, names)
+    said = [chance.choice(concept.about) for concept in concepts]
+    lines = [f"{about} {mark} {name}" for about, name in zip(said, names, strict=True)]
+    return Listing("\n".join([chance.choice(_HEADS), *lines]), concepts, said, names, source.is_literal)
 
 
 def framed(source: Source, *texts: str) -> str:

@@ -46,10 +46,11 @@ def _taken() -> frozenset[str]:
 
 
 class Names:
-    """Draws names of one space from `chance`."""
+    """Draws names of one space from `chance`; where they are plain, names of one word."""
 
-    def __init__(self, chance: random.Random, space: Space) -> None:
+    def __init__(self, chance: random.Random, space: Space, *, is_plain: bool = False) -> None:
         self._chance = chance
+        self._is_plain = is_plain
         self._space = space
         self._words = words(space)
         self._syllables = syllables(space)
@@ -62,6 +63,8 @@ class Names:
     def one(self, *, joiner: str | None = None) -> str:
         """A name of one to three parts; `joiner` null: `-` or `_`."""
         chance = self._chance
+        if self._is_plain:
+            return chance.choice(self._words)
         if chance.random() < 0.08:
             return self._opaque()
         parts = [self.word() for _ in range(chance.choice((1, 1, 2, 2, 2, 3)))]

@@ -17,13 +17,15 @@ ENTRIES = (2, 10)
 
 @dataclass(slots=True, frozen=True)
 class Source:
-    """One item's chance, names, matters and bounds. What is asked in a dialogue is drawn `rounds` times over."""
+    """One item's chance, names, matters and bounds. What is asked in a dialogue is drawn `rounds` times over; where it
+    `is_literal`, a wish says what a list says of its matter."""
 
     chance: random.Random
     names: Names
     concepts: Sequence[Concept]
     entries: tuple[int, int]
     rounds: int = 1
+    is_literal: bool = False
 
     def count(self, *, most: int | None = None) -> int:
         """How many entries a list has."""

@@ -14,15 +14,18 @@ from __future__ import annotations
 import math
 from collections.abc import MutableMapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from harnessctl.errors import CheckpointError
+from harnessctl.train.base.config import MakeConfig
 
 #: Size of the constant coordinate of an embedding, beside the token's own part of length 1.
 _CONSTANT = 0.5
+#: How much of a token's own part (of its length's square) is random: alike words are to be told apart, too.
+_APART = 0.4
 #: Pairs of coordinates that turn by more (radians a token) tell neighbours apart; by less, hardly turn within a prompt.
 _FAST, _SLOW = 0.15, 0.0025
 #: Logits of attention: of a place over the next one; of a token that is the same, and of one before it that is the same.
@@ -33,28 +36,19 @@ _FURTHER, _BROAD, _TOLD = (3, 5, 6, 9, 12, 15), 1.0, 0.3
 _GAIN = 2.1
 
 
-class Shape(Protocol):
-    """The sizes of a model with as many key heads as heads."""
-
-    layers: int
-    width: int
-    heads: int
-    head_dim: int
-    rope_theta: float
-
-
 @dataclass(frozen=True)
 class Circuits:
     """Where things stand in the residual stream: a constant first, then `own` coordinates of the token itself, then two
     blocks of `block` that say which token stands before, and which before that. `basis` (own, own) is orthogonal."""
 
-    shape: Shape
+    shape: MakeConfig
     own: int
     block: int
     basis: Tensor
+    generator: torch.Generator
 
     @classmethod
-    def of(cls, shape: Shape, generator: torch.Generator) -> Circuits:
+    def of(cls, shape: MakeConfig, generator: torch.Generator) -> Circuits:
         """CheckpointError where the heads are too few or too small."""
         own = shape.width * 5 // 8 - 1
         block = min((shape.width - own - 1) // 2, shape.head_dim)
@@ -65,16 +59,20 @@ class Circuits:
                 hint="two layers and two heads at least, heads * head_dim not under the width, rope_theta from 1e6 on; or "
                 "make.circuits=false",
             )
-        return cls(shape, own, block, torch.linalg.qr(torch.randn(own, own, generator=generator))[0])
+        basis = torch.linalg.qr(torch.randn(own, own, generator=generator))[0]
+        return cls(shape, own, block, basis, generator)
 
     def embeddings(self, meanings: Tensor) -> Tensor:
         """(vocabulary, width), each token as long as another. Tokens are alike as their `meanings` (vocabulary, any width)
-        are along the main directions of these, which count alike: the greatest tell of how common a token is."""
+        are along the main directions of these, all of which count alike, but for a random part (docs/log.md)."""
         centred = torch.nn.functional.normalize(meanings.float() - meanings.float().mean(0))
         along = torch.linalg.svd(centred - centred.mean(0), full_matrices=False).U[:, : self.own]
         found = torch.zeros(len(meanings), self.shape.width)
         found[:, 0] = _CONSTANT
-        found[:, 1 : 1 + self.own] = torch.nn.functional.normalize(along) @ self.basis[: along.shape[1]]
+        alike = torch.nn.functional.normalize(along) @ self.basis[: along.shape[1]]
+        apart = torch.nn.functional.normalize(torch.randn(alike.shape, generator=self.generator))
+        own = math.sqrt(1 - _APART) * alike + math.sqrt(_APART) * apart
+        found[:, 1 : 1 + self.own] = torch.nn.functional.normalize(own)
         return found
 
     def write(self, tensors: MutableMapping[str, Tensor]) -> None:
@@ -169,7 +167,7 @@ class _Layer:
 
     tensors: MutableMapping[str, Tensor]
     number: int
-    shape: Shape
+    shape: MakeConfig
 
     def faint(self, head: int) -> Tensor:
         """(head_dim, width): random weights, a twentieth of what others are."""
@@ -194,13 +192,13 @@ class _Layer:
         return self.tensors[f"model.layers.{self.number}.self_attn.{letter}_proj.weight"]
 
 
-def _speeds(shape: Shape) -> Tensor:
+def _speeds(shape: MakeConfig) -> Tensor:
     """Radians a token that each pair of coordinates (i, i + head_dim / 2) turns by [Su et al., 2021]."""
     half = shape.head_dim // 2
     return shape.rope_theta ** (-torch.arange(half).double() / half)
 
 
-def _slow(shape: Shape) -> list[int]:
+def _slow(shape: MakeConfig) -> list[int]:
     """The coordinates of a head whose products hardly depend on how far apart two tokens stand."""
     half = shape.head_dim // 2
     pairs = [pair for pair, speed in enumerate(_speeds(shape).tolist()) if speed < _SLOW]

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from harnessctl.train.config import Positive, TrainConfig
+from harnessctl.train.config import Positive, Share, TrainConfig
 
 Count = Annotated[int, Meta(ge=0)]
 
@@ -29,7 +29,7 @@ class MakeConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     layers: Positive = 5
     width: Positive = 256
-    heads: Positive = 8
+    heads: Positive = 4
     head_dim: Positive = 64
     neurons: Positive = 512
     rope_theta: Annotated[float, Meta(gt=1)] = 1.0e7
@@ -41,18 +41,21 @@ class ContextConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Learn to foretell what the policy only reads, too: a random `share` of those tokens, each with `weight` where an
     answer's token has 1."""
 
-    share: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    share: Share = 0.0
     weight: Annotated[float, Meta(gt=0)] = 0.1
 
 
 class TasksConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Which general tasks are trained on. `shares` weighs them (empty: as each says itself). A list has from
-    `entries[0]` to `entries[1]` entries; with `grow_over`, the greatest number is reached after so many steps, from the
-    smallest on."""
+    `entries[0]` to `entries[1]` entries. Over the first `grow_over` steps tasks get harder: the greatest number grows from
+    the smallest on, and `ease`, the share of items with names of one word, and of those whose wishes are in the words of
+    the list, falls to nothing. `relabel` is the share of dialogues whose names are put into random tokens."""
 
     shares: dict[str, Annotated[float, Meta(ge=0)]] = {}
     entries: tuple[Annotated[int, Meta(ge=2)], Annotated[int, Meta(ge=2)]] = (2, 10)
     rounds: Positive = 1
+    relabel: Share = 0.0
+    ease: Share = 0.0
     grow_over: Count = 0
 
 
@@ -64,7 +67,8 @@ class MeasureConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class BaseConfig(TrainConfig, kw_only=True, forbid_unknown_fields=True):
-    """The recipe of the stage base. A step learns from dialogues of `tokens_per_step` tokens, `micro_tokens` at a time."""
+    """The recipe of the stage base. A step learns from dialogues of `tokens_per_step` tokens, `micro_tokens` at a time. With
+    `compile` torch makes machine code of the model first, for which it needs a C++ compiler."""
 
     make: MakeConfig | None = None
     context: ContextConfig = msgspec.field(default_factory=ContextConfig)
@@ -72,3 +76,4 @@ class BaseConfig(TrainConfig, kw_only=True, forbid_unknown_fields=True):
     measure: MeasureConfig = msgspec.field(default_factory=MeasureConfig)
     tokens_per_step: Positive = 6000
     micro_tokens: Positive = 3000
+    compile: bool = False

@@ -17,17 +17,20 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from harnessctl.checkpoint.folder import copy_rest, staged
-from harnessctl.checkpoint.layout import read_document, weights_digest
+from harnessctl.checkpoint.layout import read_config, read_document, weights_digest
 from harnessctl.checkpoint.lineage import write_lineage
 from harnessctl.checkpoint.shards import write_shard
 from harnessctl.checkpoint.tokenizer import tokenizer_digest
 from harnessctl.decode.weights import read_model
+from harnessctl.errors import CheckpointError
 from harnessctl.records.lineage import Lineage
 from harnessctl.storage import write_atomic
 from harnessctl.train.base.circuits import Circuits
 from harnessctl.train.base.config import MakeConfig
 from harnessctl.train.base.vocabulary import as_tokenizer, make_vocabulary
 
+#: Other forms of the source's tokenizer, which would speak of other tokens.
+_OLD_TOKENIZER = ("vocab.json", "merges.txt", "tokenizer.model", "added_tokens.json")
 _IDS = ("bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id", "decoder_start_token_id")
 #: What stands before a word whose meaning is asked for, and how many are asked for at once.
 _BEFORE, _AT_ONCE = " the ", 256
@@ -47,14 +50,12 @@ def make_model(
     document = make_vocabulary(theirs, texts, size=shape.vocabulary.size)
     mine = as_tokenizer(document)
     meanings = token_meanings(
-        whole, tokenizer, [mine.decode([number], skip_special_tokens=False) for number in _ids(mine)]
+        whole, tokenizer, [mine.decode([number], skip_special_tokens=False) for number in range(mine.get_vocab_size())]
     )
     added = mine.get_vocab(with_added_tokens=True)
     new = {token["id"]: added[token["content"]] for token in theirs.get("added_tokens") or []}
     files = {
-        "config.json": _renumbered(
-            llama_config(shape, len(meanings), read_document(source / "config.json", "model's config")), new
-        ),
+        "config.json": _renumbered(llama_config(shape, len(meanings), read_config(source)), new),
         "tokenizer.json": document,
     }
     for name in ("generation_config.json", "tokenizer_config.json"):
@@ -68,9 +69,14 @@ def token_meanings(model: Any, tokenizer: Tokenizer, texts: Sequence[str]) -> Te
     """(texts, width of `model`): what `model` makes of each text as a word behind another, a fifth of its layers up.
 
     There words of one matter are nearer to one another than in its embeddings, which hardly tell (docs/log.md); tokens
-    embedded so by a larger model are Model2Vec's idea.
+    embedded so by a larger model are Model2Vec's idea. Of `model` only those layers are left.
     """
     decoder = model.get_decoder()
+    if not hasattr(decoder, "layers"):
+        raise CheckpointError(
+            f"{type(model).__name__} has no list of layers, and cannot tell which words are alike",
+            hint="give a decoder such as Llama's or Qwen's",
+        )
     decoder.layers = decoder.layers[: math.ceil(len(decoder.layers) / 5)]
     rows = [tokenizer.encode(_BEFORE + text.lstrip(" "), add_special_tokens=False).ids for text in texts]
     found = torch.empty(len(rows), model.config.get_text_config().hidden_size)
@@ -148,20 +154,20 @@ def _renumbered(config: Mapping[str, Any], new: Mapping[int, int]) -> dict[str, 
             out[key] = [new[number] for number in value if number in new]
     added = config.get("added_tokens_decoder")
     if isinstance(added, dict):
-        out["added_tokens_decoder"] = {str(new[int(number)]): token for number, token in added.items()}
+        out["added_tokens_decoder"] = {
+            str(new[int(number)]): token for number, token in added.items() if int(number) in new
+        }
     return out
-
-
-def _ids(tokenizer: Tokenizer) -> range:
-    return range(tokenizer.get_vocab_size(with_added_tokens=True))
 
 
 def _write(
     source: Path, target: Path, files: Mapping[str, Any], tensors: Mapping[str, Tensor], lineage: Lineage
 ) -> None:
-    """Write `tensors` and `files` as the checkpoint `target`, with all else that is in `source`."""
+    """Write `tensors` and `files` as the checkpoint `target`, with templates, licence and the like of `source`."""
     with staged(target) as folder:
         copy_rest(source, folder)
+        for name in _OLD_TOKENIZER:
+            (folder / name).unlink(missing_ok=True)
         for name, value in files.items():
             write_atomic(folder / name, orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n")
         write_shard(folder / "model.safetensors", tensors)

@@ -20,6 +20,7 @@ from harnessctl.train.base.config import BaseConfig, TasksConfig
 from harnessctl.train.base.context import Foretold, weighted_cross_entropy, with_context
 from harnessctl.train.base.encoding import encoded
 from harnessctl.train.base.exactness import Exactness
+from harnessctl.train.base.relabelling import Relabelling
 from harnessctl.train.objective import StepData
 from harnessctl.train.policy import Policy
 from harnessctl.train.sft.batches import micro_batches, share
@@ -49,13 +50,14 @@ class BaseObjective:
         self._accelerator = accelerator
         self._exactness = exactness
         self._encoder = PromptEncoder(policy.template, policy.codec)
+        self._relabelling = Relabelling(policy.tokenizer.get_vocab(with_added_tokens=False), share=config.tasks.relabel)
 
     def data(self, step: int) -> StepData:
         """Dialogues until there are enough tokens, in micro-batches of neighbours by length."""
         config = self._config
-        dialogues = self._dialogues(step)
-        weight = sum(dialogue.weight for dialogue in dialogues)
         generator = torch.Generator().manual_seed(config.seed * _MOST + step)
+        dialogues = self._dialogues(step, generator)
+        weight = sum(dialogue.weight for dialogue in dialogues)
         read = [with_context(dialogue, config.context, generator) for dialogue in dialogues]
         lengths = [len(dialogue) for dialogue in dialogues]
         bins = micro_batches(lengths, size=config.micro_tokens, is_packed=False)
@@ -87,7 +89,7 @@ class BaseObjective:
             return {}
         return self._exactness.of(self._module, self._policy, micro_tokens=self._config.micro_tokens)
 
-    def _dialogues(self, step: int) -> list[Tokens]:
+    def _dialogues(self, step: int, generator: torch.Generator) -> list[Tokens]:
         config = self._config
         found: list[Tokens] = []
         left = config.tokens_per_step
@@ -98,8 +100,9 @@ class BaseObjective:
                 shares=config.tasks.shares or None,
                 entries=entries_at(step, config.tasks),
                 rounds=config.tasks.rounds,
+                ease=ease_at(step, config.tasks),
             )
-            tokens = encoded(item, self._encoder).tokens
+            tokens = self._relabelling.of(item.task, encoded(item, self._encoder).tokens, generator)
             if found and len(tokens) > left:
                 return found
             found.append(tokens)
@@ -113,3 +116,8 @@ def entries_at(step: int, tasks: TasksConfig) -> tuple[int, int]:
     if not tasks.grow_over:
         return least, most
     return least, min(most, least + (most - least) * (step + 1) // tasks.grow_over)
+
+
+def ease_at(step: int, tasks: TasksConfig) -> float:
+    """The share of easy items at a step."""
+    return tasks.ease * max(0.0, 1 - step / tasks.grow_over) if tasks.grow_over else 0.0

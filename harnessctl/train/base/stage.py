@@ -1,7 +1,7 @@
 """The stage base: a policy that can do the general tasks.
 
-For a small policy: a new model that a larger one tells which words are alike. For a model that is served as it came: the tasks alone,
-mostly through adapters. What comes out is the base of its line: what later stages are kept near to.
+For a small policy: a new model that a larger one tells which words are alike. For a model that is served as it came: the
+tasks alone, mostly through adapters. What comes out is the base of its line: what later stages are kept near to.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from accelerate import Accelerator
 from harnessctl.checkpoint.lineage import read_lineage, write_lineage
 from harnessctl.checkpoint.tokenizer import tokenizer_digest
 from harnessctl.decode.prompt import PromptEncoder
+from harnessctl.errors import UsageError
 from harnessctl.storage import digest
 from harnessctl.train.base.config import BaseConfig
 from harnessctl.train.base.corpus import corpus
@@ -39,6 +40,11 @@ class Base:
     def budget(self, job: Job) -> Budget:
         """A step has a set number of tokens. A model that is yet to be made is timed by one of its shape: see `estimated`."""
         config: BaseConfig = job.config
+        if config.compile and config.sharding != "none":
+            raise UsageError(
+                f"compile=true with sharding={config.sharding}: sharded weights are not compiled",
+                hint="give one of them",
+            )
         found = Budget(
             tokens_per_step=config.tokens_per_step,
             steps=config.loop.steps,
@@ -53,7 +59,7 @@ class Base:
         with accelerator.main_process_first():
             policy = begun(job)
         job.talk(f"{policy.name}: {policy.inner.num_parameters() / 1e6:.1f} million parameters")
-        module = TokenLoss(policy.model)
+        module = TokenLoss(policy.model, is_compiled=config.compile)
         module.check()
         loop = Loop(module, config.loop, points=job.points(), accelerator=accelerator, seed=config.seed)
         objective = BaseObjective(

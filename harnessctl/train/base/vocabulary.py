@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
-from tokenizers import AddedToken, Regex, Tokenizer, models, pre_tokenizers, trainers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from harnessctl.errors import CheckpointError
 
@@ -38,6 +38,7 @@ def make_vocabulary(source: Mapping[str, Any], texts: Iterable[str], *, size: in
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True),
         ]
     )
+    tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=size,
         min_frequency=2,
@@ -48,10 +49,7 @@ def make_vocabulary(source: Mapping[str, Any], texts: Iterable[str], *, size: in
     tokenizer.train_from_iterator(texts, trainer)
     document: dict[str, Any] = orjson.loads(tokenizer.to_str())
     document["added_tokens"] = [{**token, "id": number} for number, token in enumerate(added)]
-    return {
-        **document,
-        "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
-    }
+    return document
 
 
 def as_tokenizer(document: Mapping[str, Any]) -> Tokenizer:

@@ -26,16 +26,19 @@ from harnessctl.trajectory.reader import read_trajectories
 _SEEDS_APART = 1 << 33
 
 
-def sample_rollouts(job: Job) -> Path:
-    """The file of the policy's answers to `sample.n` scenarios, in the job's folder; those that are there stay.
+def check_scenarios(job: Job) -> None:
+    """Before there is a run: TrainingError without a harness; UsageError when its world or envelope is not there."""
+    config: MtpConfig = job.config
+    with Setting(job.root, job.needs_bundle(), _evaluation(config, config.sample)) as setting:
+        if config.sample.variant_share:
+            setting.check_envelope()
 
-    TrainingError without a harness; UsageError when its world or envelope is not there.
-    """
+
+def sample_rollouts(job: Job) -> Path:
+    """The file of the policy's answers to `sample.n` scenarios, in the job's folder; those that are there stay."""
     config: MtpConfig = job.config
     asked, path = config.sample, job.folder / ROLLOUTS
     with Setting(job.root, job.needs_bundle(), _evaluation(config, asked)) as setting:
-        if asked.variant_share:
-            setting.check_envelope()
         simulator = Simulator(
             setting,
             judges=job.judge,

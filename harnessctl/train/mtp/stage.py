@@ -38,7 +38,7 @@ from harnessctl.train.mtp.head import full_names
 from harnessctl.train.mtp.objective import MtpObjective, split
 from harnessctl.train.mtp.report import FILE, DraftRun, draft_report, read_run
 from harnessctl.train.mtp.rollouts import ROLLOUTS, find_rollouts
-from harnessctl.train.mtp.sampling import sample_rollouts
+from harnessctl.train.mtp.sampling import check_scenarios, sample_rollouts
 from harnessctl.train.mtp.sequences import Sequences, read_sequences
 from harnessctl.train.mtp.source import head_source, open_head
 
@@ -66,6 +66,7 @@ class MtpStage:
         if config.beside is not None:
             read_run(Path(config.beside).expanduser())
         if not (paths := _rollouts(job)):
+            check_scenarios(job)
             said = _ANSWER if config.sample.sampling.max_tokens is None else config.sample.sampling.max_tokens
             return Budget(
                 config.row_tokens * config.rows,

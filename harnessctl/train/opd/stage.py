@@ -38,6 +38,7 @@ class Opd:
         """Prompts are measured, answers are not there yet."""
         config: OpdConfig = job.config
         config.check()
+        find_base(job.policy, config, lambda _: None)
         prompts, encode = prompts_of(job)
         seen = [len(encode(prompt.question)) for prompt in prompts.step(0, 32)]
         answer = _SHARE * config.student.max_tokens

@@ -46,6 +46,8 @@ class Rl:
         encoder = PromptEncoder(job.policy.template, job.policy.codec)
         lengths: list[int] = []
         with Setting(job.root, job.needs_bundle(), config.evaluation()) as setting:
+            if config.variant_share:
+                setting.check_envelope()
             for number in range(_MEASURED):
                 request = setting.scenario(number).request
                 messages, tools = render_request(setting.bundle, request, world=setting.world)
@@ -70,8 +72,6 @@ class Rl:
         policy = job.policy
         accelerator = job.accelerator or Accelerator(cpu=policy.device.type == "cpu")
         with Setting(job.root, job.needs_bundle(), config.evaluation()) as setting:
-            if config.variant_share:
-                setting.check_envelope()
             reader = Reader.open(policy.inner, job.talk, share=config.prefix == "shared")
             reference = reference_of(job, config)
             loop = Loop(policy.model, config.loop, points=job.points(), accelerator=accelerator, seed=config.seed)
@@ -93,9 +93,15 @@ class Rl:
             )
             log.rewind(loop.resume())
             loop.run(objective, job.metrics, goes_on_at=lambda step: step % config.updates == 0)
-            world = setting.world.digest
+            world, bundles = setting.world.digest, bundles_of(simulator, config)
         envelope = (config.envelope or DEFAULT_ENVELOPE) if config.variant_share else None
-        policy.save(job.checkpoint, job.lineage(world=world, envelope=envelope), head="stale")
+        policy.save(job.checkpoint, job.lineage(bundles=bundles, world=world, envelope=envelope), head="stale")
+
+
+def bundles_of(simulator: Simulator, config: RlConfig) -> list[str]:
+    """The digests of all harness states that the training saw, sorted: they follow from the numbers of its groups."""
+    batches = -(-config.loop.steps // config.updates)
+    return sorted({simulator.item(number).bundle.digest for number in range(batches * config.groups)})
 
 
 def reference_of(job: Job, config: RlConfig) -> PreTrainedModel | None:

@@ -57,6 +57,16 @@ def data_of(job: Job, *, is_first: bool = True) -> Data:
     return split(card, folder.examples(), config)
 
 
+def check_source(job: Job) -> None:
+    """Before there is a run: UsageError for an envelope or a world that data is to be made with and is not there."""
+    config: SftConfig = job.config
+    if config.data.path is None:
+        evaluation = Evaluation(job.root, job.needs_bundle(), evaluation_config(config), job.judges)
+        with evaluation.setting() as setting:
+            if config.harness == "hsa":
+                setting.check_envelope()
+
+
 def gather(job: Job, folder: DataFolder, origin: Origin) -> Card:
     """Gather into `folder` what is not there yet. It belongs to `origin`."""
     config: SftConfig = job.config

@@ -9,7 +9,7 @@ from harnessctl.train.config import TrainConfig
 from harnessctl.train.job import Job
 from harnessctl.train.loop import Loop
 from harnessctl.train.sft.config import SftConfig
-from harnessctl.train.sft.data import data_of
+from harnessctl.train.sft.data import check_source, data_of
 from harnessctl.train.sft.objective import SftObjective
 from harnessctl.train.sft.packable import packs
 from harnessctl.train.sft.speech import check_speech
@@ -25,6 +25,7 @@ class Sft:
     def budget(self, job: Job) -> Budget:
         """Micro-batches are filled almost to the brim where they are packed."""
         config: SftConfig = job.config
+        check_source(job)
         return Budget(
             tokens_per_step=config.micro_tokens * config.micro_batches,
             steps=config.loop.steps,

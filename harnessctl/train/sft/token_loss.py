@@ -30,11 +30,27 @@ _TOLERANCE = 1e-2
 
 class TokenLoss(nn.Module):
     """`model` is a PreTrainedModel with an output matrix, or a PeftModel around one. `recompute`: what its layers work out
-    is forgotten and worked out again on the way back, for a third more time and much less memory."""
+    is forgotten and worked out again on the way back, for a third more time and much less memory. `is_compiled`: where
+    there are gradients, trunk and losses are compiled by torch, once for all shapes."""
 
-    def __init__(self, model: nn.Module, *, recompute: bool = False, logits_at_once: int = LOGITS_AT_ONCE) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        *,
+        recompute: bool = False,
+        is_compiled: bool = False,
+        logits_at_once: int = LOGITS_AT_ONCE,
+    ) -> None:
         super().__init__()
         self._recompute = recompute
+        self._compiled: dict[str, Any] = {}
+        if is_compiled:
+            trunk: Any = cast(Any, model).get_decoder()
+            # In a dictionary, which hides the parameters that both share from torch.
+            self._compiled = {
+                "trunk": torch.compile(trunk, dynamic=True),
+                "part": torch.compile(self._part, dynamic=True),
+            }
         if recompute:
             _prepare(model)
         self.model = model
@@ -59,20 +75,21 @@ class TokenLoss(nn.Module):
             zero = self.logits(states).sum() * 0.0
             return zero, zero.detach()
         at_once = max(1, self.logits_at_once // self.vocabulary)
+        of_part = self._now("part", self._part)
         total = shown = torch.zeros((), device=states.device)
         for part, value in zip(states.split(at_once), given.split(at_once), strict=True):
             if len(given) <= at_once:
-                added, seen = self._part(part, value, loss)
+                added, seen = of_part(part, value, loss)
             else:
                 added, seen = cast(
-                    tuple[torch.Tensor, torch.Tensor], checkpoint(self._part, part, value, loss, use_reentrant=False)
+                    tuple[torch.Tensor, torch.Tensor], checkpoint(of_part, part, value, loss, use_reentrant=False)
                 )
             total, shown = total + added, shown + seen.detach()
         return total, shown
 
     def states(self, rows: Rows) -> torch.Tensor:
         """The trunk's last states at the chosen positions: (n, width)."""
-        trunk: Any = cast(Any, self.model).get_decoder()
+        trunk: Any = self._now("trunk", cast(Any, self.model).get_decoder())
         more: dict[str, Any] = {}
         if rows.trees is not None:
             more = {"forest": rows.trees, "attention_mask": ready_mask(rows.ids.shape[1], rows.ids.device)}
@@ -80,6 +97,10 @@ class TokenLoss(nn.Module):
         found = trunk(input_ids=rows.ids, position_ids=rows.positions, use_cache=False, **more).last_hidden_state
         self.model.eval()
         return found.flatten(0, 1)[rows.at]
+
+    def _now(self, name: str, plain: Any) -> Any:
+        """What is compiled, where there are gradients to win time for."""
+        return self._compiled.get(name, plain) if torch.is_grad_enabled() else plain
 
     def logits(self, states: torch.Tensor) -> torch.Tensor:
         """The logits of states: (n, vocabulary)."""
@@ -98,7 +119,7 @@ class TokenLoss(nn.Module):
     @torch.no_grad()
     def check(self) -> None:
         """TrainingError where the model's logits are not its output matrix times the trunk's states (scaled or capped
-        ones, say): losses would be those of another model."""
+        ones, say): losses would be those of another model. Or where it is to be compiled, and cannot be."""
         tokens = self._probe(7)
         model: Any = self.model
         device = next(self.parameters()).device
@@ -108,6 +129,24 @@ class TokenLoss(nn.Module):
                 "the model's logits are not its output matrix times its last states, which the losses are computed from",
                 hint="models that scale or cap their logits cannot be trained here",
             )
+        if self._compiled:
+            self._check_compiled()
+
+    @torch.enable_grad()
+    def _check_compiled(self) -> None:
+        """Compile the trunk, on two rows: torch takes a single one for a case of its own."""
+        rows = padded([self._probe(7), self._probe(9)]).to(next(self.parameters()).device)
+        try:
+            found = self.states(rows)
+        except RuntimeError as error:
+            raise TrainingError(
+                f"compile: {str(error).splitlines()[0]}",
+                hint="install a C++ compiler such as g++, or give compile=false",
+            ) from error
+        with torch.no_grad():
+            wanted = self.states(rows)
+        if not _is_close(found.detach(), wanted):
+            raise TrainingError("compile: the compiled model's states are others", hint="give compile=false")
 
     @torch.no_grad()
     def why_not_packed(self) -> str | None:
