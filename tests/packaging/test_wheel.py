@@ -21,8 +21,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Pat
         capture_output=True,
     )
     (wheel,) = made.glob("*.whl")
-    assert wheel.stat().st_size < 3_000_000
     with zipfile.ZipFile(wheel) as archive:
+        models = sum(file.compress_size for file in archive.infolist() if "/models/" in file.filename)
+        assert 1_000_000 < models < 15_000_000 and wheel.stat().st_size - models < 3_000_000
         archive.extractall(made / "site")
     return made / "site"
 

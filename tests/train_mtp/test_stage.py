@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from transformers import LlamaForCausalLM, PreTrainedModel
 
 from harnessctl.checkpoint.export import head_tensors
 from harnessctl.checkpoint.policy import check_checkpoint, next_lineage, read_lineage, save_checkpoint, weights_digest
+from harnessctl.cli.project import open_bundle
 from harnessctl.errors import CheckpointError, HarnessctlError, TrainingError, UsageError
 from harnessctl.records.lineage import Lineage
 from harnessctl.train.job import Job
@@ -26,6 +28,7 @@ from harnessctl.train.mtp.source import fresh_head, stored_head
 from harnessctl.train.mtp.stage import STAGE
 from tests.train_mtp.conftest import cycle, rollouts
 
+REPOSITORY = Path(__file__).parents[2]
 CONFIG: dict[str, Any] = {
     "model": {"name": "toy", "device": "cpu", "dtype": "float32"},
     "loop": {"steps": 16, "lr": 2e-2, "save_every": 5},
@@ -208,7 +211,10 @@ def test_rollouts_are_those_of_the_run_that_made_the_checkpoint(tmp_path: Path, 
     rollouts(made / "rollouts.jsonl", cycle(1))
     (made / "checkpoint").symlink_to(toy)
     assert STAGE.budget(job(tmp_path / "run", made / "checkpoint")).before == 24 * 12
-    found = STAGE.budget(job(tmp_path / "run", toy))
+    with pytest.raises(TrainingError, match="trains under a harness, and none was given"):
+        STAGE.budget(job(tmp_path / "run", toy))
+    mini = replace(job(tmp_path / "run", toy), root=REPOSITORY, bundle=open_bundle("mini", REPOSITORY)[0])
+    found = STAGE.budget(mini)
     assert found.sampled == 256 * 128 and "the policy answers 256 scenarios first" in found.note
     with pytest.raises(UsageError, match="no such file"):
         STAGE.budget(job(tmp_path / "run", toy, rollouts="nowhere"))

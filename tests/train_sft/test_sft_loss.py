@@ -84,6 +84,7 @@ def test_compiled_is_as_plain() -> None:
     assert int(seen) == int(right)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_what_cannot_be_compiled_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     module = TokenLoss(tiny_llama(), is_compiled=True)
 
