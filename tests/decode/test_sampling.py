@@ -49,6 +49,12 @@ def test_frequencies_follow_the_distribution() -> None:
         assert drawn.count(token) / 4000 == pytest.approx(math.exp(naive(token, 1.0)), abs=0.03)
 
 
+@pytest.mark.parametrize("point", [0.0, 1.0])
+def test_the_ends_of_the_mass_are_tokens_that_may_be_drawn(point: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "rand", lambda *size, **options: torch.tensor(point, dtype=torch.float64))
+    assert set(draws(sampler(temperature=1.0, seed=0), 1, allowed=bytes([0, 1, 1, 0]))) == {1 if point == 0.0 else 2}
+
+
 @pytest.mark.parametrize(
     ("top_p", "kept"), [(0.01, {0}), (0.6, {0}), (0.62, {0, 1}), (0.9, {0, 1, 2}), (1.0, {0, 1, 2, 3})]
 )
