@@ -103,7 +103,7 @@ def trained(job: Job) -> dict[str, torch.Tensor]:
 def test_the_policy_is_drawn_back_to_its_base(
     tuned: Path, base: Path, prompts: Path, tmp_path: Path, lora: bool
 ) -> None:
-    job = job_of(tmp_path / "run", tuned, prompts, lora=lora, loop={"steps": 10, "lr": 1e-2, "schedule": "constant"})
+    job = job_of(tmp_path / "run", tuned, prompts, lora=lora, loop={"steps": 20, "lr": 1e-2, "schedule": "constant"})
     trained(job)
     losses = [line["loss"] for line in read_metrics(tmp_path / "run")]
     assert losses[0] > 0.2

@@ -68,7 +68,7 @@ def test_packed_and_padded_are_as_one_at_a_time(rows: Callable[[Sequence[Tokens]
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore")  # of torch, as it compiles
 def test_compiled_is_as_plain() -> None:
     model = tiny_llama()
     samples = sequences(49, 44, 17)
