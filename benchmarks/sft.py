@@ -7,7 +7,7 @@ checkpointing on; ids and labels are given, so that nothing is tokenised) and th
 packed, the beginning that samples on one harness have in common read once; TRL without gradient
 checkpointing too. One optimizer step for as many samples on each side, same model, float32, in
 one process, in turn; first the losses of all are compared. Tokens are those of the samples, without padding. The lengths
-are those of an oracle's trajectories on the mini host and its variants, in a vocabulary of 6,000 that is made of their text;
+are those of an oracle's trajectories on the mini host and its variants, in a vocabulary of 8,000 that is made of their text;
 the model has nano's shape and random weights.
 
 Memory: the peak (VmHWM) of a process that takes two steps of the stage `sft` with LoRA on the same model and samples, and

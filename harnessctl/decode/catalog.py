@@ -58,14 +58,12 @@ CATALOG: dict[str, KnownModel] = {
 class PackagedModel(msgspec.Struct, kw_only=True, frozen=True):
     """A model that comes with the package; its lineage.json says how it was made."""
 
-    name: str
     title: str
     licence: str
 
 
 PACKAGED: dict[str, PackagedModel] = {
     "nano-base": PackagedModel(
-        name="nano-base",
         title="nano after the stage base: 5.3 million parameters, which tell words apart as SmolLM2-135M does",
         licence="Apache-2.0",
     )
@@ -126,7 +124,7 @@ def list_models(*, cache: Path | None = None) -> list[ModelStatus]:
     """Every model that is known by name and its state on this machine; files are checked by size, not read."""
     return [
         *(_status(known, model_folder(known.name, cache)) for known in CATALOG.values()),
-        *(_packaged_status(known) for known in PACKAGED.values()),
+        *(_packaged_status(name, known) for name, known in PACKAGED.items()),
     ]
 
 
@@ -135,10 +133,10 @@ def is_known(model: str) -> bool:
     return model in PACKAGED or model in CATALOG
 
 
-def _packaged_status(known: PackagedModel) -> ModelStatus:
-    folder = _PACKAGED / known.name
+def _packaged_status(name: str, known: PackagedModel) -> ModelStatus:
+    folder = _PACKAGED / name
     return ModelStatus(
-        name=known.name,
+        name=name,
         title=known.title,
         state="packaged",
         path=str(folder),

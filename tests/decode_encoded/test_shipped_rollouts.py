@@ -24,9 +24,7 @@ from tests.decode_encoded.stall import LOAD, calls, look, says, stall, talk
 
 #: Every chat template that is shipped: those that render an assistant's message.
 TEMPLATES = sorted(
-    path
-    for path in Path(harnessctl.__file__).parent.rglob("*.jinja")
-    if "<|im_start|>" in path.read_text("utf-8") and path.name != "chat_template.jinja"  # a packaged model's own
+    path for path in Path(harnessctl.__file__).parent.rglob("*.jinja") if "<|im_start|>" in path.read_text("utf-8")
 )
 
 

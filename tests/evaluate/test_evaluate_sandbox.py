@@ -179,7 +179,10 @@ def test_a_run_leaves_the_collector_as_it_found_it() -> None:
     assert gc.get_freeze_count() == 0
     with settled():
         assert gc.get_freeze_count() > 0
+        frozen = gc.get_freeze_count()
+        kept = [[number] for number in range(1000)]  # what is new is not frozen by the inner one; what is old may die
         with settled():
-            assert gc.get_freeze_count() > 0
-        assert gc.get_freeze_count() > 0
+            assert 0 < gc.get_freeze_count() <= frozen
+        assert 0 < gc.get_freeze_count() <= frozen
+        assert len(kept) == 1000
     assert gc.get_freeze_count() == 0

@@ -244,7 +244,7 @@ def test_fits_the_air():
 
 @pytest.mark.parametrize("bad", ["**Hello**", "- one\n- two", "# Hi", "Hello 😀", "see `get_product`"])
 def test_speakable(bad):
-    retried("speakable", bad, "Hello!")
+    assert retried("speakable", bad, "Hello!").stop == "replied"
 
 
 def test_viewer_language():
@@ -297,12 +297,12 @@ def test_a_reply_that_stays_wrong_is_not_said():
 
 @pytest.mark.parametrize("bad", ["The LOWEST PRICE you will see.", "Results guaranteed!", "This is your last chance."])
 def test_no_superlatives(bad):
-    retried("no-superlatives", bad, "It is a good pan.")
+    assert retried("no-superlatives", bad, "It is a good pan.").stop == "replied"
 
 
 @pytest.mark.parametrize("bad", ["全网最低价。", "品质绝对放心。", "效果永久。"])
 def test_no_superlatives_in_chinese(bad):
-    retried("no-superlatives", bad, "这款很耐用。", request=comment("好用吗", **CHINESE))
+    assert retried("no-superlatives", bad, "这款很耐用。", request=comment("好用吗", **CHINESE)).stop == "replied"
 
 
 def test_no_medical_claims():
@@ -319,18 +319,21 @@ def test_no_medical_claims():
     ["Add us on WhatsApp.", "Look at www.shop.example", "What is your phone number?", "加我微信吧，hello there friend"],
 )
 def test_stays_in_the_app(bad):
-    retried("stays-in-the-app", bad, "The order page has it.")
+    assert retried("stays-in-the-app", bad, "The order page has it.").stop == "replied"
 
 
 @pytest.mark.parametrize(
     "bad", ["As an AI I cannot say.", "I could not find that.", "According to my data it is steel."]
 )
 def test_no_inner_workings(bad):
-    retried("no-inner-workings", bad, "The details are on the link.")
+    assert retried("no-inner-workings", bad, "The details are on the link.").stop == "replied"
 
 
 def test_no_inner_workings_in_chinese():
-    retried("no-inner-workings", "系统显示有货。", "现在有货。", request=comment("有货吗", **CHINESE))
+    assert (
+        retried("no-inner-workings", "系统显示有货。", "现在有货。", request=comment("有货吗", **CHINESE)).stop
+        == "replied"
+    )
 
 
 def test_outcome_noted(caplog):

@@ -93,7 +93,7 @@ def test_nothing_speaks_of_the_sources_tokens(wide, tmp_path):
     named = {"0": {"content": SPECIAL[0]}, "599": {"content": "gone"}}
     (source / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": named}))
     made(source, tmp_path / "made")
-    assert (tmp_path / "made" / "chat_template.jinja").exists() and not (tmp_path / "made" / "merges.txt").exists()
+    assert not (tmp_path / "made" / "chat_template.jinja").exists() and not (tmp_path / "made" / "merges.txt").exists()
     config = json.loads((tmp_path / "made" / "tokenizer_config.json").read_text())
     assert config["added_tokens_decoder"] == {"0": {"content": SPECIAL[0]}}
 

@@ -107,7 +107,7 @@ def test_the_policy_is_drawn_back_to_its_base(
     trained(job)
     losses = [line["loss"] for line in read_metrics(tmp_path / "run")]
     assert losses[0] > 0.2
-    assert sum(losses[-3:]) / 3 < 0.85 * losses[0]
+    assert sum(losses[-3:]) / 3 < 0.75 * losses[0]
     lineage = json.loads((job.checkpoint / "lineage.json").read_text())
     assert lineage["stage"] == "opd" and lineage["base"] == weights_digest(base)
     assert lineage["parent"] == weights_digest(tuned)

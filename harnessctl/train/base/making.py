@@ -29,8 +29,8 @@ from harnessctl.train.base.circuits import Circuits
 from harnessctl.train.base.config import MakeConfig
 from harnessctl.train.base.vocabulary import as_tokenizer, make_vocabulary
 
-#: Other forms of the source's tokenizer, which would speak of other tokens.
-_OLD_TOKENIZER = ("vocab.json", "merges.txt", "tokenizer.model", "added_tokens.json")
+#: Of the source: other forms of its tokenizer, which would speak of other tokens, and a template that is not trained in.
+_NOT_COPIED = ("vocab.json", "merges.txt", "tokenizer.model", "added_tokens.json", "chat_template.jinja")
 _IDS = ("bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id", "decoder_start_token_id")
 #: What stands before a word whose meaning is asked for, and how many are asked for at once.
 _BEFORE, _AT_ONCE = " the ", 256
@@ -163,10 +163,10 @@ def _renumbered(config: Mapping[str, Any], new: Mapping[int, int]) -> dict[str, 
 def _write(
     source: Path, target: Path, files: Mapping[str, Any], tensors: Mapping[str, Tensor], lineage: Lineage
 ) -> None:
-    """Write `tensors` and `files` as the checkpoint `target`, with templates, licence and the like of `source`."""
+    """Write `tensors` and `files` as the checkpoint `target`, with licence and the like of `source`."""
     with staged(target) as folder:
         copy_rest(source, folder)
-        for name in _OLD_TOKENIZER:
+        for name in _NOT_COPIED:
             (folder / name).unlink(missing_ok=True)
         for name, value in files.items():
             write_atomic(folder / name, orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n")

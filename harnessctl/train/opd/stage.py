@@ -14,7 +14,7 @@ from harnessctl.train.budget import Budget
 from harnessctl.train.config import TrainConfig
 from harnessctl.train.job import Job
 from harnessctl.train.loop import Loop
-from harnessctl.train.opd.base import find_base, open_base
+from harnessctl.train.opd.base import Found, find_base, open_base
 from harnessctl.train.opd.config import OpdConfig
 from harnessctl.train.opd.objective import OpdObjective
 from harnessctl.train.opd.prompts import Prompts, Question, general_question, read_questions
@@ -34,11 +34,20 @@ class Opd:
     name = "opd"
     config: type[TrainConfig] = OpdConfig
 
+    def __init__(self) -> None:
+        # Budget and run are of one job, and every byte of a large base is read to prove that it is one.
+        self._held: tuple[Job, Found] | None = None
+
+    def _base(self, job: Job) -> Found:
+        if self._held is None or self._held[0] is not job:
+            self._held = (job, find_base(job.policy, job.config, job.talk))
+        return self._held[1]
+
     def budget(self, job: Job) -> Budget:
         """Prompts are measured, answers are not there yet."""
         config: OpdConfig = job.config
         config.check()
-        find_base(job.policy, config, lambda _: None)
+        self._base(job)
         prompts, encode = prompts_of(job)
         seen = [len(encode(prompt.question)) for prompt in prompts.step(0, 32)]
         answer = _SHARE * config.student.max_tokens
@@ -60,7 +69,7 @@ class Opd:
         policy = job.policy
         check_speech(policy)
         accelerator = job.accelerator or Accelerator(cpu=policy.device.type == "cpu")
-        where = find_base(policy, config, job.talk)
+        where = self._base(job)
         module = TokenLoss(policy.model, recompute=config.recompute)
         module.check()
         is_packed = packs(module, config.packing, job.talk)
