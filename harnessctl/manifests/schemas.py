@@ -32,6 +32,7 @@ def _types() -> dict[str, Any]:
     from harnessctl.records.lineage import Lineage
     from harnessctl.records.scenario import Scenario
     from harnessctl.records.score import Score
+    from harnessctl.records.sft_data import Card, Harvest
     from harnessctl.records.trajectory import Trajectory
 
     return {
@@ -52,6 +53,8 @@ def _types() -> dict[str, Any]:
         "Scenario": Scenario,
         "Score": Score,
         "Lineage": Lineage,
+        "SftData": Card,
+        "SftHarvest": Harvest,
     }
 
 

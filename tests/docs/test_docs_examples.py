@@ -33,6 +33,8 @@ KINDS = {
     "scenario.jsonl": "Scenario",
     "score.jsonl": "Score",
     "lineage.jsonl": "Lineage",
+    "sft-data.jsonl": "SftData",
+    "sft-harvest.jsonl": "SftHarvest",
 }
 
 

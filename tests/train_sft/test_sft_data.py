@@ -12,13 +12,14 @@ from sft_project import Project, sft_config
 
 from harnessctl.errors import TrainingError, UsageError
 from harnessctl.evaluate.setting import Setting
+from harnessctl.policies import ModelConfig
 from harnessctl.records.score import Score
+from harnessctl.records.sft_data import ranges
 from harnessctl.train.sft.config import JudgeConfig, TeacherConfig
-from harnessctl.train.sft.data import Data, data_of
+from harnessctl.train.sft.data import Data, check_source, data_of
 from harnessctl.train.sft.dataset import DataFolder
 from harnessctl.train.sft.gathering import evaluation_config
 from harnessctl.train.sft.judge import RuleJudge
-from harnessctl.train.sft.sample import ranges
 
 
 def made(project: Project, folder: Path, **keys: Any) -> Data:
@@ -98,7 +99,7 @@ def test_too_small_a_yield_stops_with_the_counts(project: Project, tmp_path: Pat
 
 
 def test_an_empty_set_is_said_with_its_counts(project: Project, tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match="too long"):
+    with pytest.raises(TrainingError, match=r"longer than data\.max_tokens="):
         made(project, tmp_path, harness="fixed", data={"max_tokens": 10, "min_yield": 0.0})
 
 
@@ -154,3 +155,15 @@ def test_the_judge_tells_bad_from_unscored() -> None:
     assert said(accuracy=0, effectiveness=0) == "low accuracy"
     assert said(accuracy=1, effectiveness=1) == "no score: tool_rationality"
     assert said() == "no score: accuracy"
+
+
+def test_a_teacher_whose_key_is_not_set_is_told_before_there_is_a_run(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    teacher = TeacherConfig(policy="openai", model=ModelConfig(name="m", key_env="NO_SUCH_KEY"))
+    job = project.job(tmp_path / "run", sft_config(teacher=teacher))
+    with pytest.raises(UsageError, match="NO_SUCH_KEY"):
+        check_source(job)
+    monkeypatch.setenv("NO_SUCH_KEY", "secret")
+    check_source(job)

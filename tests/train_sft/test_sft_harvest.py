@@ -18,10 +18,10 @@ from harnessctl.decode.template import ChatTemplate
 from harnessctl.decode.tokens import TokenCodec
 from harnessctl.errors import TrainingError
 from harnessctl.records.scenario import Needs
+from harnessctl.records.sft_data import Card, Harvest, Origin
 from harnessctl.records.trajectory import Trajectory
-from harnessctl.train.sft.dataset import Card, DataFolder, Origin, encoded
+from harnessctl.train.sft.dataset import DataFolder, encoded
 from harnessctl.train.sft.harvest import Harvester
-from harnessctl.train.sft.sample import Harvest
 from harnessctl.train.sft.stage import STAGE
 from tests.decode.conftest import make_tokenizer
 from tests.decode_encoded.stall import LOAD, calls, look, says, talk

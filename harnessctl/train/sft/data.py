@@ -18,10 +18,13 @@ from harnessctl.checkpoint.tokenizer import tokenizer_digest
 from harnessctl.errors import TrainingError
 from harnessctl.evaluate.job import Job as Evaluation
 from harnessctl.evaluate.setting import DEFAULT_ENVELOPE, Setting
+from harnessctl.policies import endpoint_of
+from harnessctl.records.sft_data import Card, Origin
+from harnessctl.runtime.models.endpoint import resolve_endpoint
 from harnessctl.storage import digest
 from harnessctl.train.job import Job
 from harnessctl.train.sft.config import SftConfig
-from harnessctl.train.sft.dataset import Card, DataFolder, Example, Origin, encoded
+from harnessctl.train.sft.dataset import DataFolder, Example, encoded
 from harnessctl.train.sft.gathering import Gathering, Source, evaluation_config, told
 from harnessctl.train.sft.teacher import Tongue
 
@@ -58,9 +61,12 @@ def data_of(job: Job, *, is_first: bool = True) -> Data:
 
 
 def check_source(job: Job) -> None:
-    """Before there is a run: UsageError for an envelope or a world that data is to be made with and is not there."""
+    """Before there is a run: UsageError for what data is to be made with and is not there: an envelope, a world, the key
+    of the teacher's endpoint."""
     config: SftConfig = job.config
     if config.data.path is None:
+        if config.teacher.policy == "openai":
+            resolve_endpoint(endpoint_of(config.teacher.model))
         evaluation = Evaluation(job.root, job.needs_bundle(), evaluation_config(config), job.judges)
         with evaluation.setting() as setting:
             if config.harness == "hsa":

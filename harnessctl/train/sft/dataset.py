@@ -15,38 +15,13 @@ import msgspec
 import torch
 
 from harnessctl.errors import RecordError, TrainingError, UsageError
+from harnessctl.records.sft_data import FORMAT, Card, Harvest, Origin
 from harnessctl.storage import JsonLinesWriter, cut_torn_line, digest_bytes, read_bytes, read_json_lines, write_atomic
 from harnessctl.train.sft.rows import Tokens
-from harnessctl.train.sft.sample import Harvest
 
-FORMAT = "harnessctl/sft-data.v1"
 LINES, CARD = "data.jsonl", "data.json"
 
 _encoder = msgspec.json.Encoder()
-
-
-class Origin(msgspec.Struct, kw_only=True):
-    """What a data set belongs to: digests of the harness, the chat template, the tokenizer and the world's tables."""
-
-    bundle: str
-    template: str
-    tokenizer: str
-    world: str | None = None
-
-
-class Card(msgspec.Struct, kw_only=True, tag_field="format", tag=FORMAT):
-    """`settings` is the digest of all that decides what is in it. `digest` is null until it is finished."""
-
-    origin: Origin
-    settings: str
-    harness: str
-    envelope: str | None = None
-    scenarios: int
-    samples: int = 0
-    tokens: int = 0
-    learnt: int = 0
-    counts: dict[str, int] = {}
-    digest: str | None = None
 
 
 @dataclass(slots=True, frozen=True)

@@ -26,11 +26,11 @@ from harnessctl.evaluate.job import PackedJob
 from harnessctl.evaluate.setting import Setting
 from harnessctl.evaluate.settled import settled
 from harnessctl.records.scenario import Scenario
+from harnessctl.records.sft_data import Harvest
 from harnessctl.simulate.scenario_files import read_scenarios
 from harnessctl.train.sft.config import SftConfig
 from harnessctl.train.sft.harvest import Harvester
 from harnessctl.train.sft.judge import RuleJudge
-from harnessctl.train.sft.sample import Harvest
 from harnessctl.train.sft.teacher import Teacher, Tongue
 
 #: Added to the seed, so that no scenario of a training is one that an evaluation draws.

@@ -21,10 +21,10 @@ from harnessctl.errors import LawBroken
 from harnessctl.evaluate.items import Item
 from harnessctl.evaluate.setting import Setting
 from harnessctl.records.scenario import Needs, Scenario
+from harnessctl.records.sft_data import Harvest, Sample, ranges
 from harnessctl.records.trajectory import Trajectory
 from harnessctl.train.sft.config import SftConfig
 from harnessctl.train.sft.judge import Judge, failure
-from harnessctl.train.sft.sample import Harvest, Sample, ranges
 from harnessctl.train.sft.teacher import Teacher
 
 
@@ -116,7 +116,7 @@ class Harvester:
             counts["rejected: nothing to learn"] += 1
             return None
         if any(len(sample.ids) > self.config.data.max_tokens for sample in samples):
-            counts["rejected: too long"] += 1
+            counts[f"rejected: longer than data.max_tokens={self.config.data.max_tokens}"] += 1
             return None
         return samples
 

@@ -1,4 +1,4 @@
-"""Sample: one sequence to learn from and where it came from, as a line's part of data.jsonl."""
+"""Sft data: what an SFT learns from, on disk: `data.json` says what it is, `data.jsonl` holds a line for each scenario."""
 
 from __future__ import annotations
 
@@ -6,6 +6,32 @@ from collections.abc import Sequence
 from itertools import groupby
 
 import msgspec
+
+FORMAT = "harnessctl/sft-data.v1"
+
+
+class Origin(msgspec.Struct, kw_only=True):
+    """What a data set belongs to: digests of the harness, the chat template, the tokenizer and the world's tables."""
+
+    bundle: str
+    template: str
+    tokenizer: str
+    world: str | None = None
+
+
+class Card(msgspec.Struct, kw_only=True, tag_field="format", tag=FORMAT):
+    """`settings` is the digest of all that decides what is in it. `digest` is null until it is finished."""
+
+    origin: Origin
+    settings: str
+    harness: str
+    envelope: str | None = None
+    scenarios: int
+    samples: int = 0
+    tokens: int = 0
+    learnt: int = 0
+    counts: dict[str, int] = {}
+    digest: str | None = None
 
 
 class Sample(msgspec.Struct, omit_defaults=True, kw_only=True):
