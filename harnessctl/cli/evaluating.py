@@ -34,7 +34,7 @@ RECORDS = "scores.jsonl"
 #: Without a terminal, progress has a line at most so often.
 QUIET_S = 2.0
 #: Keys that change nothing of what an item comes to, and so may differ when a run is resumed.
-FREE_KEYS = frozenset({"workers"})
+FREE_KEYS = frozenset({"workers", "retries", "fail_on_error", "cache"})
 
 
 class Rescored(msgspec.Struct, kw_only=True):
@@ -139,14 +139,28 @@ class EvalCommand:
             folder.save()
         progress = Progress(job.config.suite, total=size_of(job), done=before, quiet_s=QUIET_S)
 
+        waiting: set[str] = set()
+        cached = 0
+
         def on_done(outcome: Outcome) -> None:
+            nonlocal cached
+            cached += outcome.is_cached
+            waiting.discard(outcome.id)
+            to_ask = f", {len(waiting)} to be asked again" if waiting else ""
             with suppress(OSError):  # nobody may be reading our talk any more; the work goes on
-                progress.advance(f"{outcome.id}: {outcome.stop}, AVG {percent(outcome.average)}")
+                progress.advance(f"{outcome.id}: {outcome.stop}, AVG {percent(outcome.average)}{to_ask}")
+
+        def on_retry(outcome: Outcome) -> None:
+            waiting.add(outcome.id)
+            with suppress(OSError):
+                output.talk(
+                    f"{outcome.id} had no answer and will be asked again: {outcome.error or 'no cause is known'}"
+                )
 
         report: Report | None = None
         try:
             with progress, stdout_kept_for_data():
-                report = evaluate(job, folder, setting, on_done=on_done)
+                report = evaluate(job, folder, setting, on_done=on_done, on_retry=on_retry)
             status = "done"
         except KeyboardInterrupt:
             status = "interrupted"
@@ -163,7 +177,7 @@ class EvalCommand:
         with undisturbed():
             if report is not None:
                 folder.record.counts.clear()
-                folder.record.counts.update(counts_of(report))
+                folder.record.counts.update(counts_of(report) | ({"cached": cached} if job.config.cache else {}))
             folder.finish(status)
         return Evaluated(run=str(folder.path), status=status, counts=folder.record.counts, report=report)
 

@@ -53,6 +53,10 @@ class EvalConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     seed: Annotated[int, Meta(ge=0)] = 0
     n: Annotated[int, Meta(ge=1, le=10_000_000)] | None = None
     limit: Annotated[int, Meta(ge=1)] | None = None
+    repeats: Annotated[int, Meta(ge=1, le=10_000)] = 1
+    retries: Annotated[int, Meta(ge=0, le=100)] = 0
+    fail_on_error: bool = False
+    cache: bool = False
     workers: Annotated[int, Meta(ge=1, le=256)] = 1
     simulate: bool = True
     insist: bool = False

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, frozen=True)
 class Item:
-    """One item. `variation` is null where `bundle` is the harness itself."""
+    """One item. `variation` is null where `bundle` is the harness itself; `repeat` counts from 0 how often it was answered
+    before."""
 
     number: int
     scenario: Scenario
     bundle: Bundle
     variation: Variation | None = None
+    repeat: int = 0
 
 
 class Items(Protocol):

@@ -12,6 +12,7 @@ from harnessctl.errors import HarnessctlError
 from harnessctl.evaluate.config import EvalConfig
 from harnessctl.evaluate.rollouts import Rollouts
 from harnessctl.evaluate.setting import Setting
+from harnessctl.evaluate.suites import suite_named
 from harnessctl.runtime.judge import BundleSource, judges_of
 
 _decoder = msgspec.json.Decoder(Bundle)
@@ -25,6 +26,12 @@ class Job:
     bundle: Bundle
     config: EvalConfig
     judges: dict[str, Bundle] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """How many items the config asks for; each is answered `repeats` times."""
+        size = self.config.n or suite_named(self.config.suite).size
+        return min(size, self.config.limit or size)
 
     def setting(self) -> Setting:
         """Open what items are made of."""
