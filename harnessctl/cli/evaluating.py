@@ -275,6 +275,8 @@ def show(report: Report) -> None:
         ("intent", "n", *COLUMNS.values()), rows, title=f"{report.title}: {report.policy} under {report.harness}"
     )
     output.talk(f"scored {percent(report.coverage)} %  " + "  ".join(f"{name} {n}" for name, n in report.stops.items()))
+    if report.usage.prompt_tokens:
+        output.talk(report.usage.told())
     for why, count in report.unscored:
         output.talk(f"no score for {output.plural(count, 'item')}: {why}")
     if report.faulted:

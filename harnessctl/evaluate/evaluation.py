@@ -138,6 +138,7 @@ def write_report(folder: RunFolder, config: EvalConfig) -> Report:
         title=suite.title,
         policy=folder.record.policy or config.policy,
         harness=folder.record.harness or "",
+        price=config.model.price,
     )
     write_atomic(folder.path / REPORT, markdown(report).encode())
     return report
