@@ -45,6 +45,7 @@ class EvalConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     suite: str
     model: ModelConfig
     sampling: SamplingConfig
+    set: str | None = None
     harness: str | None = None
     policy: PolicyName = "oracle"
     loop: Literal["harness", "react"] = "harness"
@@ -68,6 +69,11 @@ class EvalConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     flaw: str | None = None
     flaw_rate: Rate = 1.0
     limits: LimitsConfig = msgspec.field(default_factory=LimitsConfig)
+
+    @property
+    def items(self) -> str:
+        """The name of the set of items that is asked."""
+        return self.set or self.suite
 
     @property
     def is_at_once(self) -> bool:

@@ -15,35 +15,41 @@ import msgspec
 from harnessctl.errors import HarnessctlError, UsageError
 from harnessctl.evaluate.config import EvalConfig
 from harnessctl.evaluate.files import EvalFiles
+from harnessctl.evaluate.gate import Gated
 from harnessctl.evaluate.job import Job
 from harnessctl.evaluate.outcome import Outcome
 from harnessctl.evaluate.repeats import repeated_id
 from harnessctl.evaluate.report import Report, markdown, report_of
+from harnessctl.evaluate.sets import set_named
 from harnessctl.evaluate.setting import Setting
-from harnessctl.evaluate.suites import suite_named
 from harnessctl.evaluate.workers import outcomes
 from harnessctl.runs import RunFolder
 from harnessctl.storage import write_atomic
 
 REPORT = "report.md"
+GATE_MISSED = 3
 #: How a request ends that no model answered.
 UNANSWERED = "model_error"
 
 
 class Evaluated(msgspec.Struct, kw_only=True):
-    """What an evaluation came to. `report` is null when it was broken off."""
+    """What an evaluation came to. `report` is null when it was broken off, `gate` where the suite has none."""
 
     run: str
     status: str
     counts: dict[str, int]
     report: Report | None = None
+    gate: Gated | None = None
 
     @property
     def code(self) -> int:
-        """The exit code: 130 when it was interrupted, 1 when not a single item has a score (the model never answered)."""
+        """The exit code: 130 when it was interrupted, 1 when not a single item has a score (the model never answered), 3
+        when the suite's gate was missed."""
         if self.status == "interrupted":
             return 130
-        return 1 if self.report is not None and self.report.total.items and not self.report.total.scored else 0
+        if self.report is not None and self.report.total.items and not self.report.total.scored:
+            return 1
+        return GATE_MISSED if self.gate is not None and not self.gate.passed else 0
 
 
 def size_of(job: Job) -> int:
@@ -54,7 +60,7 @@ def size_of(job: Job) -> int:
 def check(job: Job) -> None:
     """UsageError when keys do not go together."""
     config = job.config
-    suite_named(config.suite)
+    set_named(config.items)
     if config.cache and config.is_at_once:
         raise UsageError(
             f"cache=true keeps answers that take time; policy={config.policy} answers at once", hint="cache=false"
@@ -131,11 +137,11 @@ def places_left(job: Job, setting: Setting, done: Sequence[str]) -> Sequence[int
 
 def write_report(folder: RunFolder, config: EvalConfig) -> Report:
     """The report of what the folder holds, written to report.md."""
-    suite = suite_named(config.suite)
+    asked = set_named(config.items)
     report = report_of(
         folder.path,
-        suite=suite.name,
-        title=suite.title,
+        suite=config.suite,
+        title=asked.title if config.suite == asked.name else config.suite,
         policy=folder.record.policy or config.policy,
         harness=folder.record.harness or "",
         price=config.model.price,

@@ -11,8 +11,8 @@ from harnessctl.bundle.files import Bundle, encode_bundle
 from harnessctl.errors import HarnessctlError
 from harnessctl.evaluate.config import EvalConfig
 from harnessctl.evaluate.rollouts import Rollouts
+from harnessctl.evaluate.sets import set_named
 from harnessctl.evaluate.setting import Setting
-from harnessctl.evaluate.suites import suite_named
 from harnessctl.runtime.judge import BundleSource, judges_of
 
 _decoder = msgspec.json.Decoder(Bundle)
@@ -30,7 +30,7 @@ class Job:
     @property
     def size(self) -> int:
         """How many items the config asks for; each is answered `repeats` times."""
-        size = self.config.n or suite_named(self.config.suite).size
+        size = self.config.n or set_named(self.config.items).size
         return min(size, self.config.limit or size)
 
     def setting(self) -> Setting:

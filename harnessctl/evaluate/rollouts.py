@@ -15,8 +15,8 @@ from harnessctl.evaluate.cache import AnswerCache
 from harnessctl.evaluate.items import Item
 from harnessctl.evaluate.outcome import Outcome, outcome_of
 from harnessctl.evaluate.repeats import SameFaults
+from harnessctl.evaluate.sets import set_named
 from harnessctl.evaluate.setting import Setting
-from harnessctl.evaluate.suites import suite_named
 from harnessctl.policies import OracleSource, open_oracle, open_policy
 from harnessctl.records.scenario import Scenario
 from harnessctl.records.score import Score
@@ -57,7 +57,7 @@ class Rollouts:
         config = setting.config
         self._setting = setting
         self._judges = judges
-        self._items = suite_named(config.suite).items(setting)
+        self._items = set_named(config.items).items(setting)
         self._scorer = scorer or RuleScorer(setting.writes, loader=setting.loader)
         self._running = config.running()
         self._clock = still_clock() if config.is_at_once else None

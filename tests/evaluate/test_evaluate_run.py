@@ -23,7 +23,7 @@ from harnessctl.evaluate.files import NAMES, path_of, read_records
 from harnessctl.evaluate.job import Job
 from harnessctl.evaluate.report import markdown
 from harnessctl.evaluate.rescoring import rescore
-from harnessctl.evaluate.suites import suite_named, suites
+from harnessctl.evaluate.sets import item_sets, set_named
 from harnessctl.runs import RunFolder
 from harnessctl.storage import read_json_lines
 
@@ -107,9 +107,9 @@ def test_an_unknown_envelope_and_flaw_are_named(job: Callable[..., Job], evaluat
         check(job(flaw="wrong-skill", policy="scripted"))
     with pytest.raises(UsageError, match="one request at a time"):
         check(job(policy="local", workers=2))
-    with pytest.raises(UsageError, match="no suite 'live'"):
-        suite_named("live")
-    assert {"live-qa", "variant-qa"} <= set(suites())
+    with pytest.raises(UsageError, match="no set of items 'live'"):
+        set_named("live")
+    assert {"live-qa", "variant-qa"} <= set(item_sets())
 
 
 def test_replies_in_order_are_for_one_worker(job: Callable[..., Job], tmp_path: Path) -> None:
