@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 from harnessctl import __version__
 from harnessctl.cli import (
     augment,
+    compare,
     diff,
     docs,
     doctor,
@@ -87,6 +88,7 @@ for command in (
     view.view,
     eval_command.eval_,
     eval_command.rescore,
+    compare.compare,
     train.train,
     schema.schema,
     doctor.doctor,
