@@ -169,7 +169,10 @@ def _shape(result: Mapping[str, Any] | None) -> dict[str, Any]:
     if result is None:
         return {"type": "object", "properties": {"status": {"type": "string"}}}
     if result.get("type") == "object":
-        properties: dict[str, Any] = dict.fromkeys(result.get("required", ()), {}) | dict(result.get("properties", {}))
+        named: list[str] = result.get("required", [])
+        properties: dict[str, dict[str, Any]] = {name: dict[str, Any]() for name in named} | dict(
+            result.get("properties", {})
+        )
         return {"type": "object", "properties": properties or {"status": {"type": "string"}}}
     return dict(result)
 

@@ -290,7 +290,7 @@ def _tell_set(config: EvalConfig, setting: Setting) -> None:
     """Say what of a set's file is not of this harness or world."""
     asked = set_named(config.items)
     if isinstance(asked, FrozenSet):
-        for note in told(asked.records, setting):
+        for note in told(asked.path, asked.records, setting):
             output.talk(f"warning: {note}")
 
 

@@ -68,7 +68,7 @@ class PackedJob:
         """Pack a job, and what its setting has built, where one is given."""
         judges = {name: encode_bundle(bundle) for name, bundle in job.judges.items()}
         edited = None if job.edited is None else encode_bundle(job.edited)
-        sets = {} if setting is None else setting.built
+        sets: dict[str, Built] = {} if setting is None else setting.built
         built = {name: encode_items(found.items) for name, found in sets.items()}
         return cls(job.root, encode_bundle(job.bundle), job.config, judges, edited, built)
 

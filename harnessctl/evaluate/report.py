@@ -121,7 +121,7 @@ def report_of(
         reasons=_reasons(scores),
         unscored=_unscored(scores),
         columns=dict(columns),
-        levels=_rows(scores, "level") if any(score.level for score in scores) else {},
+        levels=_levels(scores),
         findings=findings_of(scores),
         edited=edited_of(scores),
         cases=cases_of(folder, CASES) if any(score.arm == "after" for score in scores) else [],
@@ -132,6 +132,12 @@ def _rows(scores: list[Score], field: str) -> dict[str, Row]:
     """A row for each value of a field, the commonest first."""
     names = _counted(getattr(score, field) for score in scores)
     return {name: row_of(score for score in scores if getattr(score, field) == name) for name in names}
+
+
+def _levels(scores: list[Score]) -> dict[str, Row]:
+    """A row for each level of difficulty, the easiest first."""
+    rows = _rows(scores, "level")
+    return {name: rows[name] for name in ("easy", "medium", "hard") if name in rows}
 
 
 def _counted(values: Iterable[str]) -> dict[str, int]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from harnessctl.records.gold_call import GoldCall
 from harnessctl.records.scenario import Fact, Scenario
 from harnessctl.records.score import Finding
@@ -63,13 +65,14 @@ class Verdicts:
 
     def _unsaid(self, rubric: Says) -> str:
         reply = read(self._trajectory.reply)
-        if is_said(Fact(any=rubric.any), reply):
+        fact = Fact(any=rubric.any, source=rubric.source)
+        if is_said(fact, reply):
             return ""
         if self._lost:
             if any(reply.text == plain(text) for text in self._gold.fallbacks):
                 return ""
-            _, waived = due_facts(self._gold, self._trajectory)
-            if any(fact.any == rubric.any for fact in waived):
+            due, _ = due_facts(replace(self._gold, facts=[fact]), self._trajectory)
+            if not due:
                 return ""
         return f"not said: {rubric.any[0]}"
 
@@ -88,10 +91,23 @@ class Verdicts:
         tools = [name for name in rubric.tools if not (is_react and name == LOAD_SKILL)]
         if len(tools) < min(2, len(rubric.tools)):
             return None
-        made = [call for call in self._trajectory.tools if call.status == "ok" or call in self._lost]
         if is_cut_off(self._gold, self._lost):
             return ""
-        return misplaced(made, tools, first=rubric.first, last=rubric.last)
+        return misplaced(steps(self._trajectory.tools), tools, first=rubric.first, last=rubric.last)
+
+
+def steps(calls: Sequence[ToolCall]) -> list[ToolCall]:
+    """The calls that came through, or that a fault spoiled, in their order; making a spoiled one again is no step."""
+    found: list[ToolCall] = []
+    spoiled: list[ToolCall] = []
+    for call in calls:
+        if call.status != "ok" and call.fault is None:
+            continue
+        if not any(call.name == other.name and call.arguments == other.arguments for other in spoiled):
+            found.append(call)
+        if call.fault is not None:
+            spoiled.append(call)
+    return found
 
 
 def misplaced(made: Sequence[ToolCall], tools: Sequence[str], *, first: bool = False, last: bool = False) -> str:

@@ -88,6 +88,7 @@ class Oracle:
         limits = self.surface.limits
         self._max_rounds = int(limits["max_rounds"])
         self._max_repeats = int(limits["max_repeats"])
+        self._max_chars = limits.get("reply_max_chars", float("inf"))
         self._max_calls = limits.get("max_tool_calls", float("inf"))
         self._plans: dict[str, tuple[Scenario, Plan]] = {}
 
@@ -110,7 +111,7 @@ class Oracle:
         asked = asked_of(scenario, frozenset() if flaw is None else flaw.ignores)
         if asked:
             said = [obeyed(text, asked, scenario.language) for text in said]
-            said.sort(key=lambda text: not keeps(text, asked))
+            said.sort(key=lambda text: (len(text) > self._max_chars, not keeps(text, asked)))
         text = said[turn.sent_back % len(said)]
         if flaw is not None and flaw.reply is not None:
             saying = Saying(text, scenario, turn, self.surface.state, Stream(self._seed, request.request_id, flaw.name))

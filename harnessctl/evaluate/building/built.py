@@ -56,6 +56,10 @@ class SetItems:
             )
         self.keep = self._arms if all(item.variation is None for item in items) else 0
 
+        first = items[0].variation
+        if first is not None and first.parent != setting.bundle.digest:
+            self.item(0)  # a harness that its changes do not fit is refused before there is a run
+
     def id(self, number: int) -> str:
         """The id of item `number`'s request."""
         place, arm = divmod(number, self._arms)

@@ -50,7 +50,6 @@ class EditItems:
 
     def __init__(self, setting: Setting, name: str, split: Split) -> None:
         self.name = name
-        self.most: int | None = None
         self._setting = setting
         self._split: Split = split
         self._seed = seed_of(setting.config.seed, split)

@@ -91,11 +91,14 @@ def chosen(gold: Gold, language: str, count: int, most: float | None, stream: St
 
 
 def is_reachable(asked: Sequence[Given], gold: Gold, language: str, most: float | None) -> bool:
-    """Whether a right reply, brought into the form that is asked, keeps to all of it, within the bound and without a claim
-    that gold forbids."""
+    """Whether a right reply, brought into the form that is asked, keeps to all of it within the bound; a fallback, where gold
+    has some, has to stay within the bound as well."""
     rubrics = [given.rubric for given in asked]
-    said = (obeyed(text, rubrics, language) for text in gold.replies)
-    return any(keeps(text, rubrics) and (most is None or len(text) <= most) for text in said)
+    bound = float("inf") if most is None else most
+    replies = [obeyed(text, rubrics, language) for text in gold.replies]
+    fallbacks = [obeyed(text, rubrics, language) for text in gold.fallbacks]
+    is_sayable = not fallbacks or min(map(len, fallbacks)) <= bound
+    return is_sayable and any(keeps(text, rubrics) and len(text) <= bound for text in replies)
 
 
 def _given(template: Template, gold: Gold, number: int, of: int, stream: Stream) -> Given | None:

@@ -19,9 +19,8 @@ from harnessctl.storage import digest
 
 T = TypeVar("T")
 
-#: How many scenarios are looked at for each item that is wanted, and at least, before a set is given up.
-MOST_EACH = 60
-LEAST = 2000
+#: How many scenarios may follow each other without giving an item before a set is given up.
+MOST_IN_VAIN = 2000
 
 
 @dataclass(slots=True, frozen=True)
@@ -33,10 +32,9 @@ class Refused:
 
 
 class Maker(Protocol):
-    """Makes items of one set. `most` bounds the scenarios that may be looked at; null: MOST_EACH for each item."""
+    """Makes items of one set."""
 
     name: str
-    most: int | None
 
     def scenario(self, number: int) -> Scenario:
         """Candidate `number` (from 0)."""
@@ -72,11 +70,10 @@ def build(open_maker: Callable[[], Maker], n: int, on_built: Callable[[int, int]
 
 async def _build(open_maker: Callable[[], Maker], n: int, on_built: Callable[[int, int], None] | None) -> Built:
     maker = open_maker()
-    most = max(LEAST, MOST_EACH * n) if maker.most is None else maker.most
-    built, seen = Built(), set[str]()
+    built, seen, latest = Built(), set[str](), 0
     try:
         while len(built.items) < n:
-            if built.drawn == most:
+            if built.drawn - latest == MOST_IN_VAIN:
                 raise _too_few(maker.name, n, built)
             scenario = maker.scenario(built.drawn)
             built.drawn += 1
@@ -93,6 +90,7 @@ async def _build(open_maker: Callable[[], Maker], n: int, on_built: Callable[[in
                 continue
             seen.add(key)
             built.items.append(made)
+            latest = built.drawn
             if on_built is not None:
                 on_built(len(built.items), n)
     finally:

@@ -44,7 +44,6 @@ class PromptItems:
     """A building.making.Maker."""
 
     name = NAME
-    most: int | None = None
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting

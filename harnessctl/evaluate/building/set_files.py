@@ -54,6 +54,8 @@ def read_set(path: Path) -> list[SetItem]:
         raise UsageError(f"no set at {path}", hint="`harnessctl sets build SUITE out=FILE` writes one")
     items: list[SetItem] = []
     seen: dict[str, int] = {}
+    if not read_bytes(path).endswith(b"\n") and path.stat().st_size:
+        raise RecordError(f"{path}: ends in the middle of a line", hint="it was cut off; build the set again")
     for number, document in read_json_lines(path):
         found = document.get("format") if isinstance(document, dict) else None
         if found != FORMAT:
@@ -125,9 +127,12 @@ def _counted(values: Iterable[str]) -> dict[str, int]:
     return {name: counts[name] for name in sorted(counts, key=lambda name: (-counts[name], name))}
 
 
-def told(items: Sequence[SetItem], setting: Setting) -> list[str]:
-    """What a person should know before the items of a file are answered: they were made for something else."""
+def told(path: Path, items: Sequence[SetItem], setting: Setting) -> list[str]:
+    """What a person should know before the items of a file are answered: they were made for something else, or altered."""
     notes: list[str] = []
+    card = read_card(path)
+    if card is not None and card.digest != set_digest(path):
+        notes.append(f"{path.name} is not as its card says: it was altered after it was built")
     parents = {item.variation.parent for item in items if item.variation is not None}
     if parents - {setting.bundle.digest}:
         old = sorted(parents - {setting.bundle.digest})[0]

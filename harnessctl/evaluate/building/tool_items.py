@@ -39,7 +39,6 @@ class ToolItems:
     """A building.making.Maker."""
 
     name = NAME
-    most: int | None = None
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
