@@ -72,7 +72,9 @@ def test_four_stages_of_qwen(repository: Path, tmp_path: Path) -> None:
     for before, after in pairwise(lineages):
         assert after.parent == before.weights
     assert lineages[-1].weights == lineages[-2].weights and lineages[-1].head.state == "trained"
-    assert [lineage.head.state for lineage in lineages[:-1]] == ["carried", "carried", "stale"] and lineages[-1].head.source == "native"
+    assert [lineage.head.state for lineage in lineages[:-1]] == ["carried", "carried", "stale"] and lineages[
+        -1
+    ].head.source == "native"
     assert lineages[0].weights != lineages[0].base
     assert stored(made[-1]) == {**SHARED, **PER_EXPERT}
     check_checkpoint(made[-1], content=True)
