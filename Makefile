@@ -55,6 +55,7 @@ bench: $(VENV)/.dev  ## Benchmarks; see docs/performance.md
 	$(BIN)/python benchmarks/batched.py
 	$(BIN)/python benchmarks/rl_update.py
 	$(BIN)/python benchmarks/sft.py
+	$(BIN)/python benchmarks/bootstrap.py
 
 format: $(VENV)/.dev  ## Format the sources
 	$(BIN)/ruff check --fix .

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from harnessctl.bundle.files import Bundle
 from harnessctl.errors import UsageError
@@ -30,6 +31,13 @@ if TYPE_CHECKING:
 PolicyName = Literal["local", "openai", "scripted", "oracle"]
 
 
+class PriceConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What a million tokens cost, read and written, in any one currency."""
+
+    prompt: Annotated[float, Meta(ge=0)]
+    completion: Annotated[float, Meta(ge=0)]
+
+
 class ModelConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The group `model` of a recipe. `name` is a registry name, a folder, or the endpoint's name for the model."""
 
@@ -42,6 +50,7 @@ class ModelConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     threads: int | None = None
     reasoning: bool = False
     body: dict[str, Any] = {}
+    price: PriceConfig | None = None
 
 
 class SamplingConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

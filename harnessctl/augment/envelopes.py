@@ -14,13 +14,12 @@ from harnessctl.augment.discovery import find_operators, operators_of
 from harnessctl.augment.envelope_checks import check_for, check_settings
 from harnessctl.augment.operator import Operator
 from harnessctl.bundle.files import Bundle
-from harnessctl.errors import Fault, Faults, UsageError
-from harnessctl.manifests.load import Document, load_yaml
-from harnessctl.manifests.schemas import convert
+from harnessctl.errors import Faults, UsageError
+from harnessctl.manifests.load import Document
 from harnessctl.manifests.specs.envelope import Envelope
+from harnessctl.manifests.standalone import read_manifest, shown
 from harnessctl.manifests.templates import template_root
-from harnessctl.manifests.violations import did_you_mean, type_name
-from harnessctl.storage import read_bytes
+from harnessctl.manifests.violations import did_you_mean
 
 FOLDER = "manifests/envelopes"
 
@@ -59,7 +58,7 @@ def load_envelope(
         )
     faults = Faults()
     known_operators = find_operators(root) if operators is None else operators
-    read = _read(path, _shown(path, root), known_operators, faults)
+    read = _read(path, root, known_operators, faults)
     faults.raise_if_errors()
     assert read is not None
     document, envelope = read
@@ -76,37 +75,17 @@ def check_envelopes(root: Path) -> Faults:
         return faults
     known = operators_of(root, faults)
     for path in sorted((root / FOLDER).glob("*.yaml")):
-        _read(path, _shown(path, root), known, faults)
+        _read(path, root, known, faults)
     return faults
 
 
-def _shown(path: Path, root: Path | None) -> str:
-    if root is not None and path.is_relative_to(root):
-        return path.relative_to(root).as_posix()
-    return str(path)
-
-
 def _read(
-    path: Path, shown: str, operators: Mapping[str, Operator], faults: Faults
+    path: Path, root: Path | None, operators: Mapping[str, Operator], faults: Faults
 ) -> tuple[Document, Envelope] | None:
     """The envelope in a file, checked as far as that goes without a harness; None when it is not one."""
-    if not path.is_file():
-        faults.add(Fault(shown, 0, 0, "source-unreadable", "the file cannot be read: it is no regular file"))
+    read = read_manifest(path, "Envelope", Envelope, faults, name=shown(path, root))
+    if read is None:
         return None
-    document = load_yaml(shown, read_bytes(path), faults)
-    if document is None:
-        return None
-    if not isinstance(document.value, dict):
-        got = "nothing" if document.value is None else type_name(document.value)
-        hint = "begin with the lines: apiVersion: harnessctl/v1 / kind: Envelope"
-        faults.add(Fault(shown, 1, 1, "manifest-empty", "the file is not a manifest", got, "a mapping", hint))
-        return None
-    envelope = convert(document, "Envelope", Envelope, faults)
-    if envelope is None:
-        return None
-    if envelope.name != path.stem:
-        hint = f"write name: {path.stem}, or rename the file"
-        message = "the envelope's name is not its file's"
-        faults.add(document.fault("envelope-name", message, "name", got=envelope.name, allowed=path.stem, hint=hint))
+    document, envelope = read
     check_settings(document, envelope, operators, faults)
     return document, envelope

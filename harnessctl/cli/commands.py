@@ -1,4 +1,4 @@
-"""Commands of a sweep: one after another, each a run of its own, up to the first that fails."""
+"""Commands of a sweep: one after another, each a run of its own, up to the first that fails (a missed gate is no failure)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import typer
+
+#: The exit code of what ran and did not reach what it had to; what else was asked for is still carried out.
+GATE_MISSED = 3
 
 
 class Done(Protocol):
@@ -30,7 +33,8 @@ class Command(Protocol):
 
 
 def carry_out(commands: Sequence[Command], *, cfg: bool, json: bool) -> None:
-    """Run them, and exit with the code of the last; with `cfg` only print their recipes."""
+    """Run them, and exit with the code of the one that failed, else with 3 where a gate was missed; with `cfg` only print
+    their recipes."""
     from harnessctl import recipes
     from harnessctl.cli import output
 
@@ -45,8 +49,8 @@ def carry_out(commands: Sequence[Command], *, cfg: bool, json: bool) -> None:
     done: list[Done] = []
     for command in commands:
         done.append(command.run())
-        if done[-1].code:
+        if done[-1].code not in (0, GATE_MISSED):
             break
     if json:
         output.json_data(done if len(commands) > 1 else done[0])
-    raise typer.Exit(done[-1].code)
+    raise typer.Exit(done[-1].code or max(one.code for one in done))

@@ -26,6 +26,19 @@ def eval_(
         Path | None,
         typer.Option("--resume", help="Go on with this run; nothing is answered twice.", show_default=False),
     ] = None,
+    retry_on_error: Annotated[
+        int | None,
+        typer.Option(
+            "--retry-on-error",
+            metavar="N",
+            min=0,
+            help="Ask again, up to N times at the end, what no model answered (retries=N).",
+            show_default=False,
+        ),
+    ] = None,
+    fail_on_error: Annotated[
+        bool, typer.Option("--fail-on-error", help="Stop at the first item without an answer (fail_on_error=true).")
+    ] = False,
     project: Project = None,
     json: Json = False,
 ) -> None:
@@ -33,8 +46,10 @@ def eval_(
     from harnessctl.cli.commands import carry_out
     from harnessctl.cli.evaluating import EvalCommand
 
+    flags = [] if retry_on_error is None else [f"retries={retry_on_error}"]
+    flags += ["fail_on_error=true"] if fail_on_error else []
     commands = EvalCommand.of(
-        arguments or [], run_dir=run_dir, resume=resume, project=project, json=json, is_sweep=sweep
+        [*(arguments or []), *flags], run_dir=run_dir, resume=resume, project=project, json=json, is_sweep=sweep
     )
     carry_out(commands, cfg=cfg, json=json)
 

@@ -21,12 +21,14 @@ from harnessctl.errors import HarnessctlError, RecordError, StorageError, UsageE
 from harnessctl.evaluate.config import EvalConfig
 from harnessctl.evaluate.evaluation import REPORT, Evaluated, check, counts_of, evaluate, size_of, write_report
 from harnessctl.evaluate.files import drop_unanswered, path_of, read_records
+from harnessctl.evaluate.gate import gated
 from harnessctl.evaluate.job import Job, judges_for
 from harnessctl.evaluate.outcome import Outcome
 from harnessctl.evaluate.report import COLUMNS, Report, cells, percent
 from harnessctl.evaluate.rescoring import rescore
+from harnessctl.evaluate.sets import set_named
 from harnessctl.evaluate.setting import Setting
-from harnessctl.evaluate.suites import suite_named
+from harnessctl.evaluate.suite_manifests import settled, suite_manifest
 from harnessctl.records.run import Run
 from harnessctl.runs import RunFolder, git_commit, package_versions, utc_now
 
@@ -34,7 +36,7 @@ RECORDS = "scores.jsonl"
 #: Without a terminal, progress has a line at most so often.
 QUIET_S = 2.0
 #: Keys that change nothing of what an item comes to, and so may differ when a run is resumed.
-FREE_KEYS = frozenset({"workers"})
+FREE_KEYS = frozenset({"workers", "retries", "fail_on_error", "cache"})
 
 
 class Rescored(msgspec.Struct, kw_only=True):
@@ -63,7 +65,9 @@ class EvalCommand:
         named = [a for a in arguments if "=" not in a]
         keys = [a for a in arguments if "=" in a]
         files = [name for name in named if Path(name).is_file()]
-        chosen = list(dict.fromkeys(suite_named(name).name for name in named if name not in files))
+        chosen = list(dict.fromkeys(name for name in named if name not in files))
+        for name in chosen:
+            suite_manifest(_root(options["project"]), name)
         if len(files) > 1:
             raise UsageError(
                 f"one bundle at a time; got {', '.join(files)}", hint="the other arguments are suites or KEY=VALUE"
@@ -92,14 +96,19 @@ class EvalCommand:
         no others are."""
         free = {key.partition("=")[0] for key in self.overrides}
         if self.resume is None:
-            plain = recipes.compose(_root(self.project), "eval", self.overrides)
+            plain = self._composed()
         elif free <= FREE_KEYS:
-            given = recipes.compose(_root(self.project), "eval", self.overrides)
+            given = self._composed()
             plain = _config_of(_run_of(self.resume)) | {key: given[key] for key in free}
         else:
             _run_of(self.resume)
-            plain = recipes.compose(_root(self.project), "eval", self.overrides)
+            plain = self._composed()
         return plain, recipes.typed(plain, EvalConfig, job="eval")
+
+    def _composed(self) -> dict[str, Any]:
+        root = _root(self.project)
+        plain = recipes.compose(root, "eval", self.overrides)
+        return settled(plain, suite_manifest(root, str(plain["suite"])))
 
     def config_yaml(self) -> str:
         """The resolved recipe as YAML."""
@@ -118,13 +127,15 @@ class EvalCommand:
         job = Job(root, bundle, config, judges_for(bundle, judge_source(bundle, root)))
         check(job)
         with job.setting() as setting, ended_by_signals():
-            suite_named(config.suite).items(setting)  # what is wrong with a setting leaves no run behind
+            set_named(config.items).items(setting)  # what is wrong with a setting leaves no run behind
             _tell_user(setting, size_of(job))
             folder = self._folder(job, setting, plain)
             with folder.held(RECORDS):
                 done = self._carry_out(job, folder, setting)
         if not self.json and done.report is not None:
             show(done.report)
+            if done.gate is not None:
+                output.talk(done.gate.told())
             output.data(str(folder.path / REPORT))
         return done
 
@@ -139,14 +150,28 @@ class EvalCommand:
             folder.save()
         progress = Progress(job.config.suite, total=size_of(job), done=before, quiet_s=QUIET_S)
 
+        waiting: set[str] = set()
+        cached = 0
+
         def on_done(outcome: Outcome) -> None:
+            nonlocal cached
+            cached += outcome.is_cached
+            waiting.discard(outcome.id)
+            to_ask = f", {len(waiting)} to be asked again" if waiting else ""
             with suppress(OSError):  # nobody may be reading our talk any more; the work goes on
-                progress.advance(f"{outcome.id}: {outcome.stop}, AVG {percent(outcome.average)}")
+                progress.advance(f"{outcome.id}: {outcome.stop}, AVG {percent(outcome.average)}{to_ask}")
+
+        def on_retry(outcome: Outcome) -> None:
+            waiting.add(outcome.id)
+            with suppress(OSError):
+                output.talk(
+                    f"{outcome.id} had no answer and will be asked again: {outcome.error or 'no cause is known'}"
+                )
 
         report: Report | None = None
         try:
             with progress, stdout_kept_for_data():
-                report = evaluate(job, folder, setting, on_done=on_done)
+                report = evaluate(job, folder, setting, on_done=on_done, on_retry=on_retry)
             status = "done"
         except KeyboardInterrupt:
             status = "interrupted"
@@ -163,9 +188,11 @@ class EvalCommand:
         with undisturbed():
             if report is not None:
                 folder.record.counts.clear()
-                folder.record.counts.update(counts_of(report))
+                folder.record.counts.update(counts_of(report) | ({"cached": cached} if job.config.cache else {}))
             folder.finish(status)
-        return Evaluated(run=str(folder.path), status=status, counts=folder.record.counts, report=report)
+        gate = suite_manifest(job.root, job.config.suite).gate
+        came = None if report is None or gate is None else gated(report, gate)
+        return Evaluated(run=str(folder.path), status=status, counts=folder.record.counts, report=report, gate=came)
 
     def _folder(self, job: Job, setting: Setting, plain: dict[str, Any]) -> RunFolder:
         """A new run's folder, or the one to resume, which must be of the same bundle, world and config."""
@@ -261,6 +288,8 @@ def show(report: Report) -> None:
         ("intent", "n", *COLUMNS.values()), rows, title=f"{report.title}: {report.policy} under {report.harness}"
     )
     output.talk(f"scored {percent(report.coverage)} %  " + "  ".join(f"{name} {n}" for name, n in report.stops.items()))
+    if report.usage.prompt_tokens:
+        output.talk(report.usage.told())
     for why, count in report.unscored:
         output.talk(f"no score for {output.plural(count, 'item')}: {why}")
     if report.faulted:

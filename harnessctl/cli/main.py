@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 from harnessctl import __version__
 from harnessctl.cli import (
     augment,
+    compare,
     diff,
     docs,
     doctor,
@@ -29,6 +30,7 @@ from harnessctl.cli import (
     schema,
     show,
     train,
+    uplift,
     validate,
     verify,
     view,
@@ -87,6 +89,8 @@ for command in (
     view.view,
     eval_command.eval_,
     eval_command.rescore,
+    compare.compare,
+    uplift.uplift,
     train.train,
     schema.schema,
     doctor.doctor,

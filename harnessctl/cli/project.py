@@ -96,6 +96,7 @@ def validate_all(root: Path) -> Faults:
     from harnessctl.compile import validate_project
     from harnessctl.compile.revision import compiled as in_memory
     from harnessctl.errors import Faults
+    from harnessctl.evaluate.suite_manifests import check_suites
     from harnessctl.manifests.locate import find_sources
     from harnessctl.simulate.validating import check_world
 
@@ -106,4 +107,5 @@ def validate_all(root: Path) -> Faults:
         if source.kind == "World" and source.path not in known:
             faults.extend(check_world(root / source.path, (lambda name: in_memory(root, name)) if compiles else None))
     faults.extend(check_envelopes(root).items)
+    faults.extend(check_suites(root).items)
     return faults

@@ -45,6 +45,7 @@ class EvalConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     suite: str
     model: ModelConfig
     sampling: SamplingConfig
+    set: str | None = None
     harness: str | None = None
     policy: PolicyName = "oracle"
     loop: Literal["harness", "react"] = "harness"
@@ -53,6 +54,10 @@ class EvalConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     seed: Annotated[int, Meta(ge=0)] = 0
     n: Annotated[int, Meta(ge=1, le=10_000_000)] | None = None
     limit: Annotated[int, Meta(ge=1)] | None = None
+    repeats: Annotated[int, Meta(ge=1, le=10_000)] = 1
+    retries: Annotated[int, Meta(ge=0, le=100)] = 0
+    fail_on_error: bool = False
+    cache: bool = False
     workers: Annotated[int, Meta(ge=1, le=256)] = 1
     simulate: bool = True
     insist: bool = False
@@ -64,6 +69,11 @@ class EvalConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     flaw: str | None = None
     flaw_rate: Rate = 1.0
     limits: LimitsConfig = msgspec.field(default_factory=LimitsConfig)
+
+    @property
+    def items(self) -> str:
+        """The name of the set of items that is asked."""
+        return self.set or self.suite
 
     @property
     def is_at_once(self) -> bool:

@@ -15,16 +15,18 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, frozen=True)
 class Item:
-    """One item. `variation` is null where `bundle` is the harness itself."""
+    """One item. `variation` is null where `bundle` is the harness itself; `repeat` counts from 0 how often it was answered
+    before."""
 
     number: int
     scenario: Scenario
     bundle: Bundle
     variation: Variation | None = None
+    repeat: int = 0
 
 
 class Items(Protocol):
-    """The items of a suite under one setting. Item `number` depends on the setting and the number alone.
+    """The items of a set under one setting. Item `number` depends on the setting and the number alone.
 
     `keep` is how many bundles come up again, so that it pays to keep an agent for each.
     """
@@ -36,8 +38,8 @@ class Items(Protocol):
         ...
 
 
-class Suite(Protocol):
-    """One suite: a file in `harnessctl/evaluate/suites/` whose `SUITE` fits this. `size` is the default of `n`."""
+class ItemSet(Protocol):
+    """One set of items: a file in `harnessctl/evaluate/sets/` whose `SET` fits this. `size` is the default of `n`."""
 
     name: str
     title: str

@@ -11,6 +11,7 @@ from harnessctl.bundle.files import Bundle, encode_bundle
 from harnessctl.errors import HarnessctlError
 from harnessctl.evaluate.config import EvalConfig
 from harnessctl.evaluate.rollouts import Rollouts
+from harnessctl.evaluate.sets import set_named
 from harnessctl.evaluate.setting import Setting
 from harnessctl.runtime.judge import BundleSource, judges_of
 
@@ -25,6 +26,12 @@ class Job:
     bundle: Bundle
     config: EvalConfig
     judges: dict[str, Bundle] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """How many items the config asks for; each is answered `repeats` times."""
+        size = self.config.n or set_named(self.config.items).size
+        return min(size, self.config.limit or size)
 
     def setting(self) -> Setting:
         """Open what items are made of."""

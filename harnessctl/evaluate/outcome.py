@@ -21,16 +21,22 @@ class EndTables(msgspec.Struct, kw_only=True):
 
 
 class Outcome(msgspec.Struct, kw_only=True):
-    """`lines` maps a record file (by the names of evaluate.files) to this item's line, without its newline."""
+    """`error` says why there is no answer; `is_cached`: it was taken from an earlier run. `lines` maps a record file (by the
+    names of evaluate.files) to this item's line, without its newline."""
 
     number: int
+    repeat: int
     id: str
     stop: str
+    error: str | None = None
+    is_cached: bool = False
     average: float | None
     lines: dict[str, bytes]
 
 
-def outcome_of(item: Item, trajectory: Trajectory, score: Score, after: Tables | None) -> Outcome:
+def outcome_of(
+    item: Item, trajectory: Trajectory, score: Score, after: Tables | None, *, is_cached: bool = False
+) -> Outcome:
     """The lines of one item."""
     lines = {"scenarios": _encoder.encode(item.scenario)}
     if item.variation is not None:
@@ -40,4 +46,13 @@ def outcome_of(item: Item, trajectory: Trajectory, score: Score, after: Tables |
         tables = {name: list(rows) for name, rows in after.items()}
         lines["end_states"] = _encoder.encode(EndTables(id=trajectory.id, tables=tables))
     lines["scores"] = _encoder.encode(score)
-    return Outcome(number=item.number, id=trajectory.id, stop=trajectory.stop, average=score.average, lines=lines)
+    return Outcome(
+        number=item.number,
+        repeat=item.repeat,
+        id=trajectory.id,
+        stop=trajectory.stop,
+        error=trajectory.error,
+        is_cached=is_cached,
+        average=score.average,
+        lines=lines,
+    )

@@ -7,14 +7,16 @@ item's own average of Accuracy and Effectiveness, taken before rounding.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 
 from harnessctl.evaluate.files import path_of, read_records
+from harnessctl.evaluate.usage import Usage
+from harnessctl.policies import PriceConfig
 from harnessctl.records.score import DIMENSIONS, Score
-from harnessctl.trajectory import requests_done
+from harnessctl.trajectory import requests_ended
 
 #: The columns of a table, by the names of the paper.
 COLUMNS = {
@@ -60,6 +62,7 @@ class Report(msgspec.Struct, kw_only=True):
     languages: dict[str, Row]
     coverage: float
     stops: dict[str, int]
+    usage: Usage
     faults: dict[str, int]
     faulted: int
     recovered: int
@@ -75,11 +78,17 @@ def row_of(scores: Iterable[Score]) -> Row:
     return Row(items=len(found), scored=len(values["average"]), **means)
 
 
-def report_of(folder: Path, *, suite: str, title: str, policy: str, harness: str) -> Report:
-    """The report of a run's records."""
+def report_of(
+    folder: Path, *, suite: str, title: str, policy: str, harness: str, price: PriceConfig | None = None
+) -> Report:
+    """The report of a run's records; `price` is what tokens cost."""
     scores: list[Score] = list(read_records(folder, "scores"))
     faulted = [score for score in scores if score.faults]
     total = row_of(scores)
+    usage, stops = Usage(), Counter[str]()
+    for ended in requests_ended(path_of(folder, "trajectories")):
+        stops[ended.stop] += 1
+        usage.add(ended)
     return Report(
         suite=suite,
         title=title,
@@ -89,7 +98,8 @@ def report_of(folder: Path, *, suite: str, title: str, policy: str, harness: str
         intents=_rows(scores, "intent"),
         languages=_rows(scores, "language"),
         coverage=total.scored / total.items if total.items else 0.0,
-        stops=_counted(stop for stop, _ in requests_done(path_of(folder, "trajectories")).values()),
+        stops=_by_count(stops),
+        usage=usage.priced(price),
         faults=_counted(kind for score in scores for kind in score.faults),
         faulted=len(faulted),
         recovered=sum(score.average == 1 for score in faulted),
@@ -105,7 +115,10 @@ def _rows(scores: list[Score], field: str) -> dict[str, Row]:
 
 
 def _counted(values: Iterable[str]) -> dict[str, int]:
-    counts = Counter(values)
+    return _by_count(Counter(values))
+
+
+def _by_count(counts: Mapping[str, int]) -> dict[str, int]:
     return {name: counts[name] for name in sorted(counts, key=lambda name: (-counts[name], name))}
 
 
@@ -149,6 +162,8 @@ def markdown(report: Report) -> str:
         f"Endings: {', '.join(f'{name} {count}' for name, count in report.stops.items())}.",
         "",
     ]
+    if report.usage.prompt_tokens:
+        lines += [f"Model: {report.usage.told()}.", ""]
     if report.faulted:
         kinds = ", ".join(f"{name} {count}" for name, count in report.faults.items())
         lines += [

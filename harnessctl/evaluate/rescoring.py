@@ -11,6 +11,7 @@ from harnessctl.bundle.variation import Variation
 from harnessctl.errors import RecordError
 from harnessctl.evaluate.files import path_of, read_records
 from harnessctl.evaluate.outcome import EndTables
+from harnessctl.evaluate.repeats import repeat_of
 from harnessctl.records.scenario import Scenario
 from harnessctl.records.score import Score
 from harnessctl.score.rules import RuleScorer
@@ -47,14 +48,14 @@ def rescore(folder: Path, *, writes: Collection[str] = (), loader: str = "load_s
         if trajectory.id != scenario.request.id:
             raise RecordError(f"{folder}: trajectory {number + 1} is of {trajectory.id}, the scenario of {scenario.id}")
         tables = ends.get(trajectory.id)
-        after.append(
-            scorer.score(
-                trajectory,
-                scenario,
-                variation=variations[number] if is_varied else None,
-                after=tables.tables if tables is not None else None,
-            )
+        score = scorer.score(
+            trajectory,
+            scenario,
+            variation=variations[number] if is_varied else None,
+            after=tables.tables if tables is not None else None,
         )
+        score.repeat = repeat_of(trajectory.id, scenario.id)
+        after.append(score)
     if is_kept and len(after) < len(before):
         raise _short(folder, "scenarios" if len(scenarios) < len(before) else "trajectories", len(after))
     lines = [_encoder.encode(score) for score in after]

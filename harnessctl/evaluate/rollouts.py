@@ -11,10 +11,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from harnessctl.assembly import open_agent
 from harnessctl.bundle.files import Bundle
+from harnessctl.evaluate.cache import AnswerCache
 from harnessctl.evaluate.items import Item
 from harnessctl.evaluate.outcome import Outcome, outcome_of
+from harnessctl.evaluate.repeats import SameFaults
+from harnessctl.evaluate.sets import set_named
 from harnessctl.evaluate.setting import Setting
-from harnessctl.evaluate.suites import suite_named
 from harnessctl.policies import OracleSource, open_oracle, open_policy
 from harnessctl.records.scenario import Scenario
 from harnessctl.records.score import Score
@@ -30,6 +32,9 @@ from harnessctl.simulate.clock import still_clock
 from harnessctl.simulate.end_state import table_rows
 from harnessctl.simulate.faults import Faults
 from harnessctl.simulate.world import LiveWorld
+
+#: Where answers are kept, in the project.
+CACHE = "build/answers"
 
 
 class Rollouts:
@@ -52,14 +57,16 @@ class Rollouts:
         config = setting.config
         self._setting = setting
         self._judges = judges
-        self._items = suite_named(config.suite).items(setting)
+        self._items = set_named(config.items).items(setting)
         self._scorer = scorer or RuleScorer(setting.writes, loader=setting.loader)
         self._running = config.running()
         self._clock = still_clock() if config.is_at_once else None
         simulation = setting.world.spec.simulation
         self._faults = faults
         if faults is None and simulation:
-            self._faults = Faults(config.faults.over(simulation.faults), seed=config.seed)
+            drawn = Faults(config.faults.over(simulation.faults), seed=config.seed)
+            self._faults = SameFaults(drawn) if config.repeats > 1 else drawn
+        self._cache = AnswerCache(setting.root / CACHE, setting) if config.cache else None
         self._scenarios: dict[str, Scenario] = {}
         self._is_given = model is not None
         self._wrap = wrap
@@ -75,9 +82,13 @@ class Rollouts:
         return self._items.item(number)
 
     async def carry_out(self, item: Item) -> Outcome:
-        """Answer and score one item."""
-        trajectory, after = await self._run(item)
-        return outcome_of(item, trajectory, self._score(item, trajectory, after), after)
+        """Answer and score one item; where the config says so, an answer of an earlier run is taken."""
+        found = None if self._cache is None else self._cache.find(item)
+        trajectory, after = found or await self._run(item)
+        if self._cache is not None and found is None:
+            self._cache.keep(item, trajectory, after)
+        score = self._score(item, trajectory, after)
+        return outcome_of(item, trajectory, score, after, is_cached=found is not None)
 
     async def score(self, item: Item) -> Score:
         """Answer one item; the score alone."""
@@ -120,7 +131,9 @@ class Rollouts:
             self._sandboxes.append(world)
 
     def _score(self, item: Item, trajectory: Trajectory, after: Tables | None) -> Score:
-        return self._scorer.score(trajectory, item.scenario, variation=item.variation, after=after)
+        score = self._scorer.score(trajectory, item.scenario, variation=item.variation, after=after)
+        score.repeat = item.repeat
+        return score
 
     async def aclose(self) -> None:
         """Close what was opened."""

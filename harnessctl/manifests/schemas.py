@@ -27,7 +27,18 @@ T = TypeVar("T")
 def _types() -> dict[str, Any]:
     from harnessctl.bundle.files import Bundle
     from harnessctl.bundle.variation import Variation
-    from harnessctl.manifests.specs import envelope, families, harness, hooks, mapping, prompt, skill, tools, world
+    from harnessctl.manifests.specs import (
+        envelope,
+        families,
+        harness,
+        hooks,
+        mapping,
+        prompt,
+        skill,
+        suite,
+        tools,
+        world,
+    )
     from harnessctl.records.comment import CommentInput
     from harnessctl.records.lineage import Lineage
     from harnessctl.records.scenario import Scenario
@@ -45,6 +56,7 @@ def _types() -> dict[str, Any]:
         "World": world.World,
         "Families": families.Families,
         "Envelope": envelope.Envelope,
+        "Suite": suite.Suite,
         "LogMapping": mapping.LogMapping,
         "CommentInput": CommentInput,
         "Trajectory": Trajectory,

@@ -16,7 +16,8 @@ DIMENSIONS = ("accuracy", "effectiveness", "tool_rationality", "skill_selection"
 class Score(msgspec.Struct, omit_defaults=True, kw_only=True, tag_field="format", tag=FORMAT):
     """`accuracy` 0 or 1; `effectiveness` 0, 0.5 or 1; `tool_rationality` and `skill_selection` in [0, 1]; null: no score.
 
-    `id` is the trajectory's. `variant` is the number of the harness variant, null for the original. `reasons` maps a
+    `id` is the trajectory's. `variant` is the number of the harness variant, null for the original; `repeat` counts from 0
+    how often the scenario was answered before. `reasons` maps a
     dimension to what cost it something, or to why there is no score.
     """
 
@@ -33,6 +34,7 @@ class Score(msgspec.Struct, omit_defaults=True, kw_only=True, tag_field="format"
     family: str = ""
     language: str = ""
     variant: int | None = None
+    repeat: int = 0
     faults: list[str] = []
 
     @property

@@ -10,7 +10,7 @@ import msgspec
 import orjson
 
 from harnessctl.errors import RecordError
-from harnessctl.records.trajectory import FORMAT, StopReason, Trajectory
+from harnessctl.records.trajectory import FORMAT, StopReason, Trajectory, Usage
 from harnessctl.storage import digest_bytes, read_json_lines
 
 
@@ -29,12 +29,12 @@ def ids_done(path: Path) -> dict[str, StopReason]:
 
     A request that was cancelled is not done.
     """
-    return {ended.id: ended.stop for ended in _ended(path)}
+    return {ended.id: ended.stop for ended in requests_ended(path)}
 
 
 def requests_done(path: Path) -> dict[str, tuple[StopReason, str]]:
     """How each request in `path` ended, and the digest of what was asked (`request_digest`), by id."""
-    return {ended.id: (ended.stop, request_digest(ended.request)) for ended in _ended(path)}
+    return {ended.id: (ended.stop, request_digest(ended.request)) for ended in requests_ended(path)}
 
 
 def request_digest(request: dict[str, Any]) -> str:
@@ -42,20 +42,30 @@ def request_digest(request: dict[str, Any]) -> str:
     return digest_bytes(orjson.dumps(request, option=orjson.OPT_SORT_KEYS))
 
 
-class _Ended(msgspec.Struct):
+class CountedCall(msgspec.Struct):
+    """What a model call of a request took."""
+
+    usage: Usage = msgspec.field(default_factory=Usage)
+    attempts: int = 1
+
+
+class Ended(msgspec.Struct):
+    """The part of a trajectory that says how it ended and what it took."""
+
     id: str
     stop: StopReason
     request: dict[str, Any]
+    calls: list[CountedCall] = []
 
 
-def _ended(path: Path) -> Iterator[_Ended]:
+def requests_ended(path: Path) -> Iterator[Ended]:
     """The requests of `path` that ended by themselves; none when there is no file."""
     if not path.exists():
         return
     for number, document in read_json_lines(path):
         _check_format(path, number, document)
         try:
-            ended = msgspec.convert(document, _Ended)
+            ended = msgspec.convert(document, Ended)
         except msgspec.ValidationError as error:
             raise RecordError(f"{path}:{number}: not a trajectory: {error}") from error
         if ended.stop != "cancelled":

@@ -18,12 +18,12 @@ from evaluate_stall import STALL
 from harnessctl.compile.revision import compiled
 from harnessctl.errors import HarnessctlError, UsageError
 from harnessctl.evaluate.config import FaultsConfig
-from harnessctl.evaluate.evaluation import check, evaluate, numbers_left
+from harnessctl.evaluate.evaluation import check, evaluate, places_left
 from harnessctl.evaluate.files import NAMES, path_of, read_records
 from harnessctl.evaluate.job import Job
 from harnessctl.evaluate.report import markdown
 from harnessctl.evaluate.rescoring import rescore
-from harnessctl.evaluate.suites import suite_named, suites
+from harnessctl.evaluate.sets import item_sets, set_named
 from harnessctl.runs import RunFolder
 from harnessctl.storage import read_json_lines
 
@@ -107,9 +107,9 @@ def test_an_unknown_envelope_and_flaw_are_named(job: Callable[..., Job], evaluat
         check(job(flaw="wrong-skill", policy="scripted"))
     with pytest.raises(UsageError, match="one request at a time"):
         check(job(policy="local", workers=2))
-    with pytest.raises(UsageError, match="no suite 'live'"):
-        suite_named("live")
-    assert {"live-qa", "variant-qa"} <= set(suites())
+    with pytest.raises(UsageError, match="no set of items 'live'"):
+        set_named("live")
+    assert {"live-qa", "variant-qa"} <= set(item_sets())
 
 
 def test_replies_in_order_are_for_one_worker(job: Callable[..., Job], tmp_path: Path) -> None:
@@ -259,13 +259,13 @@ def test_only_what_was_done_is_looked_for(job: Callable[..., Job]) -> None:
     wanted = job(n=10_000_000)
     with wanted.setting() as setting:
         ids = [setting.scenario_id(number) for number in range(6)]
-        assert numbers_left(wanted, setting, []) == range(10_000_000)
-        assert numbers_left(wanted, setting, ids[:3]) == range(3, 10_000_000)
+        assert places_left(wanted, setting, []) == range(10_000_000)
+        assert places_left(wanted, setting, ids[:3]) == range(3, 10_000_000)
     some = job(n=8)
     with some.setting() as setting:
-        assert list(numbers_left(some, setting, [ids[1], ids[5], ids[4]])) == [0, 2, 3, 6, 7]
+        assert list(places_left(some, setting, [ids[1], ids[5], ids[4]])) == [0, 2, 3, 6, 7]
         with pytest.raises(UsageError, match="not of this suite: other"):
-            numbers_left(some, setting, [ids[0], "other"])
+            places_left(some, setting, [ids[0], "other"])
 
 
 def test_end_states_are_compared_as_json(tmp_path: Path) -> None:

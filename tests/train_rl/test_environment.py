@@ -10,12 +10,13 @@ import pytest
 
 from harnessctl.bundle.state import Tool
 from harnessctl.errors import HarnessctlError, LawBroken
+from harnessctl.evaluate.repeats import SameFaults, named
 from harnessctl.evaluate.setting import Setting
 from harnessctl.runtime.protocols import InjectedFault, ModelReply
 from harnessctl.train.policy import Policy
 from harnessctl.train.rl.backends import LocalBackend
 from harnessctl.train.rl.config import SEEDS_APART, RolloutConfig
-from harnessctl.train.rl.environment import TRIES, GroupFaults, Simulator, numbered
+from harnessctl.train.rl.environment import TRIES, Simulator
 from harnessctl.train.rl.reward import RuleReward
 from tests.decode_batched.conftest import ask
 from tests.train_rl.rl_project import Project, rl_config
@@ -86,14 +87,14 @@ class Listening:
 def test_rollouts_of_a_group_meet_the_same_faults(setting: Setting) -> None:
     inner = Listening()
     tool = setting.bundle.state.tools[0]
-    GroupFaults(inner).draw("stall-0-000001#3.0", tool, {}, 0)
-    GroupFaults(inner).draw("stall-0-000001#3.7", tool, {}, 1)
+    SameFaults(inner).draw("stall-0-000001#3.0", tool, {}, 0)
+    SameFaults(inner).draw("stall-0-000001#3.7", tool, {}, 1)
     assert inner.asked == [("stall-0-000001", 0), ("stall-0-000001", 1)]
 
 
 def test_each_rollout_has_an_id_of_its_own(setting: Setting) -> None:
     item = simulator(setting).item(5)
-    one = numbered(item, 5, 2)
+    one = named(item, "5.2")
     assert one.scenario.request.id == f"{item.scenario.id}#5.2"
     assert one.scenario.id == item.scenario.id
     assert item.scenario.request.id == item.scenario.id

@@ -11,21 +11,19 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
-from typing import Any, Protocol
-
-import msgspec
+from typing import Protocol
 
 from harnessctl.augment.stream import Stream
-from harnessctl.bundle.state import Tool
 from harnessctl.errors import LawBroken
 from harnessctl.evaluate.items import Item
+from harnessctl.evaluate.repeats import SameFaults, named
 from harnessctl.evaluate.rollouts import Rollouts
 from harnessctl.evaluate.setting import Setting
 from harnessctl.records.scenario import Needs
 from harnessctl.records.score import Score
 from harnessctl.records.trajectory import Trajectory
 from harnessctl.runtime.judge import BundleSource
-from harnessctl.runtime.protocols import FaultSource, InjectedFault
+from harnessctl.runtime.protocols import FaultSource
 from harnessctl.simulate.faults import Faults
 from harnessctl.train.rl.backends import Backend
 from harnessctl.train.rl.reward import Reward
@@ -57,17 +55,6 @@ class Environment(Protocol):
     def groups(self, numbers: Sequence[int], rollouts: int) -> list[Group]:
         """Groups `numbers`, each of so many rollouts by the policy as it is now."""
         ...
-
-
-class GroupFaults:
-    """A FaultSource that tells the requests of a group not apart: what is behind the last `#` of an id is not looked at."""
-
-    def __init__(self, inner: FaultSource) -> None:
-        self._inner = inner
-
-    def draw(self, request_id: str, tool: Tool, args: dict[str, Any], number: int) -> InjectedFault | None:
-        """The fault that every rollout of the group meets at this call."""
-        return self._inner.draw(request_id.rpartition("#")[0], tool, args, number)
 
 
 class Simulator:
@@ -127,7 +114,7 @@ class Simulator:
             async with asyncio.TaskGroup() as tasks:
                 waiting = [
                     [
-                        tasks.create_task(self._one(played, numbered(item, number, which), place))
+                        tasks.create_task(self._one(played, named(item, f"{number}.{which}"), place))
                         for which, place in enumerate(row)
                     ]
                     for number, item, row in zip(numbers, items, places, strict=True)
@@ -146,12 +133,4 @@ class Simulator:
         simulation, config = self._setting.world.spec.simulation, self._setting.config
         if simulation is None:
             return None
-        return GroupFaults(Faults(config.faults.over(simulation.faults), seed=config.seed))
-
-
-def numbered(item: Item, number: int, which: int) -> Item:
-    """The item for rollout `which` of group `number`: an id of its own, from which its seeds come."""
-    scenario = item.scenario
-    request = msgspec.structs.replace(scenario.request, id=f"{scenario.id}#{number}.{which}")
-    # The scenario's own id stays, so that scores say of what they are.
-    return Item(item.number, msgspec.structs.replace(scenario, request=request), item.bundle, item.variation)
+        return SameFaults(Faults(config.faults.over(simulation.faults), seed=config.seed))

@@ -62,4 +62,4 @@ class _Items:
         return self._kept[number]
 
 
-SUITE = VariantQa()
+SET = VariantQa()

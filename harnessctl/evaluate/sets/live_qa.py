@@ -28,4 +28,4 @@ class _Items:
         return Item(number, self._setting.scenario(number), self._setting.bundle)
 
 
-SUITE = LiveQa()
+SET = LiveQa()
