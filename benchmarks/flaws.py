@@ -1,9 +1,10 @@
 """What each flaw of the oracle costs in each dimension: the matrix of docs/evaluation.md, measured.
 
 Each flaw of `harnessctl.simulate.flaws` plays the same items as the oracle itself, without injected faults; a cell is the mean
-over all items, and `*` marks the dimensions that the flaw says it lowers.
+over all items, and `*` marks the dimensions or metrics that the flaw says it lowers. With `--set` the items are those of a
+built set, which is built once.
 
-    python -m benchmarks.flaws [--harness live-stream] [--n 978] [--seed 0] [--workers 2] [--json]
+    python -m benchmarks.flaws [--harness live-stream] [--set tool-robust] [--n 978] [--seed 0] [--workers 2] [--json]
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from harnessctl.evaluate.config import EvalConfig, FaultsConfig
 from harnessctl.evaluate.job import Job
 from harnessctl.evaluate.metrics import COLUMNS
 from harnessctl.evaluate.report import Row, percent, row_of
+from harnessctl.evaluate.sets import set_named
 from harnessctl.evaluate.workers import outcomes
 from harnessctl.policies import ModelConfig, SamplingConfig
-from harnessctl.records.score import DIMENSIONS, Score
+from harnessctl.records.score import Score
 from harnessctl.simulate.flaws import flaws
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -48,23 +50,53 @@ def matrix(root: Path, bundle: Bundle, **keys: Any) -> dict[str, Row]:
     return found
 
 
+def built_matrix(root: Path, bundle: Bundle, name: str, **keys: Any) -> dict[str, Row]:
+    """A row for the oracle and for each flaw that shows on a built set."""
+    import msgspec
+
+    asked = set_named(name)
+    n = keys.pop("n") or asked.size
+    config = EvalConfig(
+        suite=name, model=ModelConfig(name=""), sampling=SamplingConfig(), faults=NO_FAULTS, n=n, **keys
+    )
+    decoder, found = msgspec.json.Decoder(Score), dict[str, Row]()
+    with Job(root, bundle, config).setting() as setting:
+        asked.items(setting)
+        for flaw in [None, *(flaw for flaw in flaws().values() if not flaw.only_variants)]:
+            if flaw is not None and not flaw.lowers & set(asked.columns):
+                continue
+            named = None if flaw is None else flaw.name
+            setting.config = msgspec.structs.replace(config, flaw=named)
+            answered = outcomes(Job(root, bundle, setting.config), range(n), setting)
+            found[named or name] = row_of(decoder.decode(outcome.lines["scores"]) for outcome in answered)
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--harness", action="append", help="default: both shipped ones")
-    parser.add_argument("--n", type=int, default=978)
+    parser.add_argument("--set", help="a built set; default: live-qa and variant-qa")
+    parser.add_argument("--n", type=int, help="default: the set's size")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     for harness in options.harness or ["live-stream", "mini"]:
-        found = matrix(ROOT, compiled(ROOT, harness), n=options.n, seed=options.seed, workers=options.workers)
+        keys = {"seed": options.seed, "workers": options.workers}
+        bundle = compiled(ROOT, harness)
+        if options.set is None:
+            columns = COLUMNS
+            found = matrix(ROOT, bundle, n=options.n or 978, **keys)
+        else:
+            columns = set_named(options.set).columns
+            found = built_matrix(ROOT, bundle, options.set, n=options.n, **keys)
         if options.json:
-            print(json.dumps({name: {c: getattr(row, c) for c in COLUMNS} for name, row in found.items()}))
+            print(json.dumps({name: {c: row.value(c) for c in columns} for name, row in found.items()}))
             continue
-        print(f"\n| {harness} | {' | '.join(COLUMNS.values())} |\n|---|{'---|' * len(COLUMNS)}")
+        print(f"\n| {harness} | {' | '.join(columns.values())} |\n|---|{'---|' * len(columns)}", flush=True)
         for name, row in found.items():
             lowers = flaws()[name].lowers if name in flaws() else frozenset()
-            cells = [percent(getattr(row, c)) + (" *" if c in lowers and c in DIMENSIONS else "") for c in COLUMNS]
+            cells = [percent(row.value(c)) + (" *" if c in lowers and c != "average" else "") for c in columns]
             print(f"| {name if name in flaws() else f'oracle, {name}'} | {' | '.join(cells)} |")
 
 

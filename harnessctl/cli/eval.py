@@ -15,7 +15,7 @@ def eval_(
         list[str] | None,
         typer.Argument(
             metavar="SUITE... [KEY=VALUE]...",
-            help="Suites (live-qa, variant-qa), and recipe keys; --cfg prints them all.",
+            help="Suites (live-qa, variant-qa, tool-robust, prompt-robust, ...), and recipe keys; --cfg prints them all.",
             show_default=False,
         ),
     ] = None,
