@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from harnessctl import recipes
 from harnessctl.cli import output
-from harnessctl.cli.evaluating import building
+from harnessctl.cli.asked_set import building
 from harnessctl.cli.process import ended_by_signals
 from harnessctl.cli.project import open_bundle, project_root
 from harnessctl.errors import UsageError

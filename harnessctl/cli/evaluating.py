@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,15 @@ import msgspec
 
 from harnessctl import recipes
 from harnessctl.cli import output
+from harnessctl.cli.asked_set import QUIET_S, building, set_digest_of, tell_set
 from harnessctl.cli.process import ended_by_signals, stdout_kept_for_data, undisturbed
 from harnessctl.cli.progress import Progress
 from harnessctl.cli.project import judge_source, open_bundle, project_root
 from harnessctl.errors import HarnessctlError, RecordError, StorageError, UsageError
-from harnessctl.evaluate.building.frozen import SUFFIX, FrozenSet
-from harnessctl.evaluate.building.set_files import set_digest, told
 from harnessctl.evaluate.config import EvalConfig
 from harnessctl.evaluate.evaluation import REPORT, Evaluated, check, counts_of, evaluate, size_of, write_report
 from harnessctl.evaluate.files import drop_unanswered, path_of, read_records
 from harnessctl.evaluate.gate import gated
-from harnessctl.evaluate.items import ItemSet
 from harnessctl.evaluate.job import Job, judges_for
 from harnessctl.evaluate.outcome import Outcome
 from harnessctl.evaluate.report import Report, cells, percent
@@ -35,8 +33,6 @@ from harnessctl.records.run import Run
 from harnessctl.runs import RunFolder, git_commit, package_versions, utc_now
 
 RECORDS = "scores.jsonl"
-#: Without a terminal, progress has a line at most so often.
-QUIET_S = 2.0
 #: Keys that change nothing of what an item comes to, and so may differ when a run is resumed.
 FREE_KEYS = frozenset({"workers", "retries", "fail_on_error", "cache"})
 
@@ -140,7 +136,7 @@ class EvalCommand:
             # What is wrong with a setting leaves no run behind.
             with building(setting, set_named(config.items)):
                 set_named(config.items).items(setting)
-            _tell_set(config, setting)
+            tell_set(config, setting)
             _tell_user(setting, size_of(job))
             folder = self._folder(job, setting, plain)
             with folder.held(RECORDS):
@@ -220,7 +216,7 @@ class EvalCommand:
             "target": None if self.target is None else str(Path(self.target).resolve()),
             "writes": setting.writes,
             "loader": setting.loader,
-            "set": _set_digest(config),
+            "set": set_digest_of(config),
             "edited": None if job.edited is None else job.edited.digest,
         }
         record = Run(
@@ -259,39 +255,6 @@ def _run_of(path: Path) -> RunFolder:
 
 def _config_of(folder: RunFolder) -> dict[str, Any]:
     return recipes.from_yaml(folder.config_yaml(), source=str(folder.path / "config.yaml"))
-
-
-@contextmanager
-def building(setting: Setting, asked: ItemSet) -> Generator[None]:
-    """Progress of a set that is built in the block; nothing is said where none is."""
-    shown: list[Progress] = []
-
-    def on_built(done: int, total: int) -> None:
-        if not shown:
-            shown.append(Progress(f"building {asked.name}", total=total, quiet_s=QUIET_S))
-            shown[0].__enter__()
-        shown[0].advance("")
-
-    setting.on_built = on_built
-    try:
-        yield
-    finally:
-        setting.on_built = None
-        for progress in shown:
-            progress.__exit__(None, None, None)
-
-
-def _set_digest(config: EvalConfig) -> str | None:
-    """The digest of the file that items are read from; null where they are built."""
-    return set_digest(Path(config.items)) if config.items.endswith(SUFFIX) else None
-
-
-def _tell_set(config: EvalConfig, setting: Setting) -> None:
-    """Say what of a set's file is not of this harness or world."""
-    asked = set_named(config.items)
-    if isinstance(asked, FrozenSet):
-        for note in told(asked.path, asked.records, setting):
-            output.talk(f"warning: {note}")
 
 
 def _tell_user(setting: Setting, n: int) -> None:
@@ -369,7 +332,7 @@ def _check_same(folder: RunFolder, job: Job, world: str, plain: dict[str, Any]) 
     for what, was, now in (
         ("bundle", record.bundle, job.bundle.digest),
         ("world", record.world, world),
-        ("set", record.extra.get("set"), _set_digest(job.config)),
+        ("set", record.extra.get("set"), set_digest_of(job.config)),
         ("edited harness", record.extra.get("edited"), edited),
     ):
         if was != now:

@@ -203,8 +203,8 @@ def _messages(hook: Hook, surface: SurfaceView) -> list[str]:
 
 def _tells_nothing(value: Any, arguments: dict[str, Any]) -> bool:
     """Whether a result has null or empty texts where it should say something; an empty list says that there is none."""
-    said = list(arguments.values())
-    leaves = [leaf for leaf in _leaves(value) if leaf not in said]
+    said = {(type(leaf), leaf) for leaf in _leaves(list(arguments.values()))}  # true is not 1
+    leaves = [leaf for leaf in _leaves(value) if (type(leaf), leaf) not in said]
     return bool(leaves) and all(leaf is None or leaf == "" for leaf in leaves)
 
 
