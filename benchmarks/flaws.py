@@ -17,7 +17,8 @@ from harnessctl.bundle.files import Bundle
 from harnessctl.compile.revision import compiled
 from harnessctl.evaluate.config import EvalConfig, FaultsConfig
 from harnessctl.evaluate.job import Job
-from harnessctl.evaluate.report import COLUMNS, Row, percent, row_of
+from harnessctl.evaluate.metrics import COLUMNS
+from harnessctl.evaluate.report import Row, percent, row_of
 from harnessctl.evaluate.workers import outcomes
 from harnessctl.policies import ModelConfig, SamplingConfig
 from harnessctl.records.score import DIMENSIONS, Score

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from harnessctl.bundle.state import Action, Framing, HarnessState, Hook, Number, Skill, Tool
+from harnessctl.bundle.state import Action, Block, Framing, HarnessState, Hook, Number, Skill, Tool
 from harnessctl.bundle.text import Text
 from harnessctl.errors import BundleError
 
@@ -34,7 +34,8 @@ class Changes(msgspec.Struct, kw_only=True, omit_defaults=True):
     Orders list names in their new order: all of `skill_order`, `tool_order`, `block_order` (those added included, those
     masked left out), and `rule_order` (skill to rules), `item_order` (block to items), `parameter_order` (tool to
     top-level parameters). A rule moves within its own list only.
-    `added_*` are members that the parent does not have, `code` their modules.
+    `added_*` are members that the parent does not have, `code` their modules. Blocks come after those of the parent; no
+    operator of augmentation adds one, since it would say something new: built sets do (`evaluate.building`).
     """
 
     tools: dict[str, str] = {}
@@ -54,6 +55,7 @@ class Changes(msgspec.Struct, kw_only=True, omit_defaults=True):
     added_skills: list[Skill] = []
     added_tools: list[Tool] = []
     added_hooks: list[Hook] = []
+    added_blocks: list[Block] = []
     hooks: dict[str, HookChange] = {}
     code: dict[str, str] = {}
     framing: Framing | None = None
@@ -97,6 +99,7 @@ def check_changes(state: HarnessState, changes: Changes) -> None:
         _check_order(f"parameters of {name}", order, there)
     double = [name for name in new_skills if name in skills] + [name for name in new_tools if name in tools]
     double += [hook.id for hook in changes.added_hooks if hook.id in hooks]
+    double += [block.id for block in changes.added_blocks if block.id in items]
     double += [name for name, source in changes.code.items() if state.code.get(name, source) != source]
     for added in (changes.added_skills, changes.added_tools):
         double += [

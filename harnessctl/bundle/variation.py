@@ -82,7 +82,7 @@ def vary(state: HarnessState, changes: Changes) -> HarnessState:
         hooks=[_hook(h, changes, texts) for h in state.hooks] + changes.added_hooks,
         prompt=msgspec.structs.replace(
             state.prompt,
-            blocks=_ordered(blocks, changes.block_order, "id"),
+            blocks=_ordered([*blocks, *changes.added_blocks], changes.block_order, "id"),
             framing=changes.framing or state.prompt.framing,
         ),
         limits=_limits(state.limits, changes.limits) if changes.limits else state.limits,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,19 +12,21 @@ from typing import Any
 import msgspec
 
 from harnessctl import recipes
-from harnessctl.bundle.files import Bundle
 from harnessctl.cli import output
 from harnessctl.cli.process import ended_by_signals, stdout_kept_for_data, undisturbed
 from harnessctl.cli.progress import Progress
 from harnessctl.cli.project import judge_source, open_bundle, project_root
 from harnessctl.errors import HarnessctlError, RecordError, StorageError, UsageError
+from harnessctl.evaluate.building.frozen import SUFFIX, FrozenSet
+from harnessctl.evaluate.building.set_files import set_digest, told
 from harnessctl.evaluate.config import EvalConfig
 from harnessctl.evaluate.evaluation import REPORT, Evaluated, check, counts_of, evaluate, size_of, write_report
 from harnessctl.evaluate.files import drop_unanswered, path_of, read_records
 from harnessctl.evaluate.gate import gated
+from harnessctl.evaluate.items import ItemSet
 from harnessctl.evaluate.job import Job, judges_for
 from harnessctl.evaluate.outcome import Outcome
-from harnessctl.evaluate.report import COLUMNS, Report, cells, percent
+from harnessctl.evaluate.report import Report, cells, percent
 from harnessctl.evaluate.rescoring import rescore
 from harnessctl.evaluate.sets import set_named
 from harnessctl.evaluate.setting import Setting
@@ -108,6 +110,9 @@ class EvalCommand:
     def _composed(self) -> dict[str, Any]:
         root = _root(self.project)
         plain = recipes.compose(root, "eval", self.overrides)
+        for key in ("set", "edit"):  # files: a run that goes on may be begun elsewhere
+            if plain[key] is not None and Path(str(plain[key])).is_file():
+                plain[key] = str(Path(plain[key]).resolve())
         return settled(plain, suite_manifest(root, str(plain["suite"])))
 
     def config_yaml(self) -> str:
@@ -124,10 +129,18 @@ class EvalCommand:
             raise UsageError(
                 "scenarios are drawn from a world of a project, and there is no project here", hint="give --project DIR"
             )
-        job = Job(root, bundle, config, judges_for(bundle, judge_source(bundle, root)))
+        edited = None if config.edit is None else open_bundle(config.edit, root)[0]
+        judges = judges_for(bundle, judge_source(bundle, root))
+        judges |= {} if edited is None else judges_for(edited, judge_source(edited, root))
+        job = Job(root, bundle, config, judges, edited)
         check(job)
         with job.setting() as setting, ended_by_signals():
-            set_named(config.items).items(setting)  # what is wrong with a setting leaves no run behind
+            if self.resume is not None:
+                _check_same(RunFolder.open(self.resume), job, setting.world.digest, plain)
+            # What is wrong with a setting leaves no run behind.
+            with building(setting, set_named(config.items)):
+                set_named(config.items).items(setting)
+            _tell_set(config, setting)
             _tell_user(setting, size_of(job))
             folder = self._folder(job, setting, plain)
             with folder.held(RECORDS):
@@ -195,19 +208,20 @@ class EvalCommand:
         return Evaluated(run=str(folder.path), status=status, counts=folder.record.counts, report=report, gate=came)
 
     def _folder(self, job: Job, setting: Setting, plain: dict[str, Any]) -> RunFolder:
-        """A new run's folder, or the one to resume, which must be of the same bundle, world and config."""
+        """A new run's folder, or the one to resume."""
         if self.resume is not None:
-            folder = RunFolder.open(self.resume)
-            _check_same(folder, job.bundle, setting.world.digest, plain)
-            return folder
+            return RunFolder.open(self.resume)
         config = job.config
         model = {"oracle": "" if config.flaw is None else f":{config.flaw}", "scripted": ""}
         extra = {
             "suite": config.suite,
+            "asked": set_named(config.items).name,
             "project": str(job.root),
             "target": None if self.target is None else str(Path(self.target).resolve()),
             "writes": setting.writes,
             "loader": setting.loader,
+            "set": _set_digest(config),
+            "edited": None if job.edited is None else job.edited.digest,
         }
         record = Run(
             job="eval",
@@ -247,6 +261,39 @@ def _config_of(folder: RunFolder) -> dict[str, Any]:
     return recipes.from_yaml(folder.config_yaml(), source=str(folder.path / "config.yaml"))
 
 
+@contextmanager
+def building(setting: Setting, asked: ItemSet) -> Generator[None]:
+    """Progress of a set that is built in the block; nothing is said where none is."""
+    shown: list[Progress] = []
+
+    def on_built(done: int, total: int) -> None:
+        if not shown:
+            shown.append(Progress(f"building {asked.name}", total=total, quiet_s=QUIET_S))
+            shown[0].__enter__()
+        shown[0].advance("")
+
+    setting.on_built = on_built
+    try:
+        yield
+    finally:
+        setting.on_built = None
+        for progress in shown:
+            progress.__exit__(None, None, None)
+
+
+def _set_digest(config: EvalConfig) -> str | None:
+    """The digest of the file that items are read from; null where they are built."""
+    return set_digest(Path(config.items)) if config.items.endswith(SUFFIX) else None
+
+
+def _tell_set(config: EvalConfig, setting: Setting) -> None:
+    """Say what of a set's file is not of this harness or world."""
+    asked = set_named(config.items)
+    if isinstance(asked, FrozenSet):
+        for note in told(asked.path, asked.records, setting):
+            output.talk(f"warning: {note}")
+
+
 def _tell_user(setting: Setting, n: int) -> None:
     """Say whose words viewers use where those may be a model's."""
     if setting.voice is None:
@@ -283,10 +330,12 @@ def rescore_run(run: Path) -> Rescored:
 
 def show(report: Report) -> None:
     """The table of a report."""
-    rows = [cells(name, row) for name, row in (*report.intents.items(), ("total", report.total))]
+    rows = [cells(name, row, report.columns) for name, row in (*report.intents.items(), ("total", report.total))]
     output.table(
-        ("intent", "n", *COLUMNS.values()), rows, title=f"{report.title}: {report.policy} under {report.harness}"
+        ("intent", "n", *report.columns.values()), rows, title=f"{report.title}: {report.policy} under {report.harness}"
     )
+    if report.edited is not None:
+        output.table(*report.edited.table())
     output.talk(f"scored {percent(report.coverage)} %  " + "  ".join(f"{name} {n}" for name, n in report.stops.items()))
     if report.usage.prompt_tokens:
         output.talk(report.usage.told())
@@ -314,12 +363,18 @@ def _root(project: Path | None) -> Path | None:
         return None
 
 
-def _check_same(folder: RunFolder, bundle: Bundle, world: str, plain: dict[str, Any]) -> None:
+def _check_same(folder: RunFolder, job: Job, world: str, plain: dict[str, Any]) -> None:
     """UsageError when a run was made with something else than it would go on with."""
-    for what, was, now in (("bundle", folder.record.bundle, bundle.digest), ("world", folder.record.world, world)):
+    record, edited = folder.record, None if job.edited is None else job.edited.digest
+    for what, was, now in (
+        ("bundle", record.bundle, job.bundle.digest),
+        ("world", record.world, world),
+        ("set", record.extra.get("set"), _set_digest(job.config)),
+        ("edited harness", record.extra.get("edited"), edited),
+    ):
         if was != now:
             raise UsageError(
-                f"{folder.path} was made with another {what}: {(was or 'none')[:12]}, now {now[:12]}",
+                f"{folder.path} was made with another {what}: {(was or 'none')[:12]}, now {(now or 'none')[:12]}",
                 hint="resume with the same, or start a new run",
             )
     differing = [key for key in recipes.differing_keys(_config_of(folder), plain) if key not in FREE_KEYS]

@@ -28,6 +28,7 @@ from harnessctl.cli import (
     render,
     run,
     schema,
+    sets,
     show,
     train,
     uplift,
@@ -100,6 +101,7 @@ for command in (
 app.add_typer(new.app, name="new")
 app.add_typer(importing.app, name="import")
 app.add_typer(models.app, name="models")
+app.add_typer(sets.app, name="sets")
 app.add_typer(world.app, name="world")
 
 

@@ -67,6 +67,7 @@ class AnswerCache:
             | {
                 "bundle": item.bundle.digest,
                 "request": msgspec.to_builtins(item.scenario.request),
+                "situation": "" if item.scenario.task is None else item.scenario.task.situation,
                 "end_state": msgspec.to_builtins(gold.end_state) if gold is not None else [],
                 "repeat": item.repeat,
             }

@@ -27,13 +27,18 @@ class ComparedItem:
 
     def mean(self, metric: str) -> float | None:
         """The mean over the repeats that have the metric."""
-        values = [value for score in self.scores if (value := getattr(score, metric)) is not None]
+        values = [value for score in self.scores if (value := score.value(metric)) is not None]
         return sum(values) / len(values) if values else None
 
     @property
     def reasons(self) -> list[str]:
         """What cost something, each once."""
-        said = (reason for score in self.scores for name in DIMENSIONS for reason in score.reasons.get(name, ()))
+        said = (
+            reason
+            for score in self.scores
+            for name in (score.rubrics or DIMENSIONS)
+            for reason in score.reasons.get(name, ())
+        )
         return list(dict.fromkeys(said))
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from harnessctl.errors import UsageError
 from harnessctl.evaluate.compared_run import ComparedRun, read_compared
-from harnessctl.evaluate.report import COLUMNS
+from harnessctl.evaluate.metrics import HEADINGS
 from harnessctl.evaluate.statistics.bootstrap import LEVEL, RESAMPLES, Interval, interval
 from harnessctl.evaluate.statistics.families import FamilyDelta, by_family
 from harnessctl.evaluate.statistics.noise import Noise, noise
@@ -95,7 +95,7 @@ def compare(
     names = [name for name in first.items if name in second.items]
     apart: dict[str, Noise] = {} if noise_of is None else _noises(noise_of, across, seed, resamples, level)
     deltas: list[Delta] = []
-    for metric in COLUMNS:
+    for metric in HEADINGS:
         values = _pairs(first, second, names, metric)
         if not values:
             continue
@@ -163,7 +163,7 @@ def _noises(
         )
     names = [name for name in first.items if name in second.items]
     found: dict[str, Noise] = {}
-    for metric in COLUMNS:
+    for metric in HEADINGS:
         values = _pairs(first, second, names, metric)
         if values:
             found[metric] = noise(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from harnessctl.evaluate.comparison import Comparison
-from harnessctl.evaluate.report import COLUMNS, percent
+from harnessctl.evaluate.metrics import HEADINGS
+from harnessctl.evaluate.report import percent
 from harnessctl.evaluate.statistics.bootstrap import Interval
 
 Rows = tuple[tuple[str, ...], list[tuple[str, ...]]]
@@ -34,7 +35,7 @@ def delta_rows(done: Comparison) -> Rows:
         )
         rows.append(
             (
-                COLUMNS[delta.metric],
+                HEADINGS[delta.metric],
                 percent(delta.a),
                 percent(delta.b),
                 points(delta.interval),

@@ -20,7 +20,7 @@ from harnessctl.evaluate.job import Job
 from harnessctl.evaluate.outcome import Outcome
 from harnessctl.evaluate.repeats import repeated_id
 from harnessctl.evaluate.report import Report, markdown, report_of
-from harnessctl.evaluate.sets import set_named
+from harnessctl.evaluate.sets import item_sets, set_named
 from harnessctl.evaluate.setting import Setting
 from harnessctl.evaluate.workers import outcomes
 from harnessctl.runs import RunFolder
@@ -60,7 +60,15 @@ def size_of(job: Job) -> int:
 def check(job: Job) -> None:
     """UsageError when keys do not go together."""
     config = job.config
-    set_named(config.items)
+    asked = set_named(config.items)
+    if config.edit is not None and "NAT" not in asked.columns:
+        raise UsageError(
+            f"edit={config.edit} holds two harnesses against each other by how natural replies are, which {asked.name} "
+            "does not ask",
+            hint="edit is for edit-compliance and edit-compliance-held-out",
+        )
+    if job.edited is not None and job.edited.digest == job.bundle.digest:
+        raise UsageError(f"edit={config.edit} is the harness itself", hint="give the harness with the edit in it")
     if config.cache and config.is_at_once:
         raise UsageError(
             f"cache=true keeps answers that take time; policy={config.policy} answers at once", hint="cache=false"
@@ -121,11 +129,14 @@ def places_left(job: Job, setting: Setting, done: Sequence[str]) -> Sequence[int
     UsageError when the run has items that these settings do not give."""
     places, size = range(size_of(job)), job.size
     unseen = set(done)
+    items = set_named(job.config.items).items(setting) if unseen else None
     left: list[int] = []
     for place in places:
-        if not unseen:  # what follows is not looked at: items are drawn to be told apart, and there may be millions
+        if (
+            not unseen or items is None
+        ):  # what follows is not looked at: items are drawn to be told apart, and there may be millions
             return [*left, *places[place:]] if left else places[place:]
-        name = repeated_id(setting.scenario_id(place % size), place // size)
+        name = repeated_id(items.id(place % size), place // size)
         if name in unseen:
             unseen.remove(name)
         else:
@@ -137,7 +148,8 @@ def places_left(job: Job, setting: Setting, done: Sequence[str]) -> Sequence[int
 
 def write_report(folder: RunFolder, config: EvalConfig) -> Report:
     """The report of what the folder holds, written to report.md."""
-    asked = set_named(config.items)
+    # The file that a set was read from may be gone by now.
+    asked = item_sets().get(folder.record.extra.get("asked", "")) or set_named(config.items)
     report = report_of(
         folder.path,
         suite=config.suite,
@@ -145,6 +157,7 @@ def write_report(folder: RunFolder, config: EvalConfig) -> Report:
         policy=folder.record.policy or config.policy,
         harness=folder.record.harness or "",
         price=config.model.price,
+        columns=asked.columns,
     )
     write_atomic(folder.path / REPORT, markdown(report).encode())
     return report

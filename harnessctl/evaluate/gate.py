@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import msgspec
 
-from harnessctl.evaluate.report import COLUMNS, Report, percent
+from harnessctl.evaluate.metrics import HEADINGS
+from harnessctl.evaluate.report import Report, percent
 from harnessctl.manifests.specs.suite import Gate
 
 #: What a gate may name, besides the coverage.
-METRICS = tuple(COLUMNS)
+METRICS = tuple(HEADINGS)
 
 
 class Missed(msgspec.Struct, kw_only=True):
@@ -40,10 +41,15 @@ class Gated(msgspec.Struct, kw_only=True):
 
 def gated(report: Report, gate: Gate) -> Gated:
     """The report held against the gate."""
-    found = {"coverage": report.coverage} | {name: getattr(report.total, name) for name in METRICS}
-    missed = [
-        Missed(metric=name, least=least, found=None if found[name] is None else 100 * found[name])
-        for name, least in {"coverage": gate.coverage, **gate.least}.items()
-        if found[name] is None or 100 * found[name] < least - 1e-9
-    ]
+    found: dict[str, float | None] = {"coverage": report.coverage} | {
+        name: report.total.value(name) for name in METRICS
+    }
+    wanted = {"coverage": gate.coverage, **gate.least}
+    missed = [one for name, least in wanted.items() if (one := _missed(name, least, found[name])) is not None]
     return Gated(passed=not missed, missed=missed)
+
+
+def _missed(metric: str, least: float, found: float | None) -> Missed | None:
+    if found is None:
+        return Missed(metric=metric, least=least, found=None)
+    return None if 100 * found >= least - 1e-9 else Missed(metric=metric, least=least, found=100 * found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -37,13 +38,19 @@ class Items(Protocol):
         """Item `number`, from 0. HarnessctlError says why there is none."""
         ...
 
+    def id(self, number: int) -> str:
+        """The id of item `number`'s request, without making the item."""
+        ...
+
 
 class ItemSet(Protocol):
-    """One set of items: a file in `harnessctl/evaluate/sets/` whose `SET` fits this. `size` is the default of `n`."""
+    """One set of items: a file in `harnessctl/evaluate/sets/` whose `SET` fits this. `size` is the default of `n`; `columns`
+    are the metrics of its tables in order, each with its heading."""
 
     name: str
     title: str
     size: int
+    columns: Mapping[str, str]
 
     def items(self, setting: Setting) -> Items:
         """The items; what is wrong with the setting is a HarnessctlError."""

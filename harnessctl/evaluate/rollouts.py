@@ -12,7 +12,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from harnessctl.assembly import open_agent
 from harnessctl.bundle.files import Bundle
 from harnessctl.evaluate.cache import AnswerCache
-from harnessctl.evaluate.items import Item
+from harnessctl.evaluate.config import EvalConfig
+from harnessctl.evaluate.items import Item, Items
 from harnessctl.evaluate.outcome import Outcome, outcome_of
 from harnessctl.evaluate.repeats import SameFaults
 from harnessctl.evaluate.sets import set_named
@@ -31,6 +32,7 @@ from harnessctl.score.scorer import Scorer, Tables
 from harnessctl.simulate.clock import still_clock
 from harnessctl.simulate.end_state import table_rows
 from harnessctl.simulate.faults import Faults
+from harnessctl.simulate.situations import Situations
 from harnessctl.simulate.world import LiveWorld
 
 #: Where answers are kept, in the project.
@@ -41,7 +43,8 @@ class Rollouts:
     """Carries out items of one suite. Belongs to one event loop; `aclose` closes agents and model.
 
     A `model` that is given answers in the place of the config's, and stays open. `wrap` is put around each model, the
-    oracle of a bundle too. `faults` take the place of the world's.
+    oracle of a bundle too. `faults` take the place of the world's and of items' situations; `items` and `config` those of
+    the setting's own.
     """
 
     def __init__(
@@ -53,11 +56,14 @@ class Rollouts:
         model: Model | None = None,
         wrap: Callable[[Model], Model] | None = None,
         faults: FaultSource | None = None,
+        items: Items | None = None,
+        config: EvalConfig | None = None,
     ) -> None:
-        config = setting.config
+        config = config or setting.config
+        self._config = config
         self._setting = setting
         self._judges = judges
-        self._items = set_named(config.items).items(setting)
+        self._items = set_named(config.items).items(setting) if items is None else items
         self._scorer = scorer or RuleScorer(setting.writes, loader=setting.loader)
         self._running = config.running()
         self._clock = still_clock() if config.is_at_once else None
@@ -66,8 +72,10 @@ class Rollouts:
         if faults is None and simulation:
             drawn = Faults(config.faults.over(simulation.faults), seed=config.seed)
             self._faults = SameFaults(drawn) if config.repeats > 1 else drawn
-        self._cache = AnswerCache(setting.root / CACHE, setting) if config.cache else None
         self._scenarios: dict[str, Scenario] = {}
+        if faults is None:
+            self._faults = Situations(self._scenarios, self._faults)
+        self._cache = AnswerCache(setting.root / CACHE, setting) if config.cache else None
         self._is_given = model is not None
         self._wrap = wrap
         self._model = model
@@ -172,7 +180,7 @@ class Rollouts:
             yield agent
 
     def _oracle(self, bundle: Bundle, surface: SurfaceView) -> Model:
-        config = self._setting.config
+        config = self._config
         return open_oracle(
             OracleSource(
                 bundle=bundle,

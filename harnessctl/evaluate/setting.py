@@ -5,7 +5,7 @@ What always holds: scenario and variant of one number are the same in every proc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +22,8 @@ from harnessctl.simulate.user import cached_voice
 
 if TYPE_CHECKING:
     from harnessctl.augment.variants import Augmenter, Variant
+    from harnessctl.evaluate.building.making import Built
+    from harnessctl.evaluate.items import ItemSet
 
 #: The envelope of variants where the config names none.
 DEFAULT_ENVELOPE = "paper"
@@ -30,8 +32,17 @@ DEFAULT_ENVELOPE = "paper"
 class Setting:
     """Close it with `close` or `with`."""
 
-    def __init__(self, root: Path, bundle: Bundle, config: EvalConfig, *, augmenter: Augmenter | None = None) -> None:
-        """`augmenter` makes variants in the place of the config's envelope's. FaultsError and UsageError say what is wrong with the world, its families or their gold."""
+    def __init__(
+        self,
+        root: Path,
+        bundle: Bundle,
+        config: EvalConfig,
+        *,
+        augmenter: Augmenter | None = None,
+        edited: Bundle | None = None,
+    ) -> None:
+        """`augmenter` makes variants in the place of the config's envelope's; `edited` is the harness that `bundle` is held
+        against, where the config names one. FaultsError and UsageError say what is wrong with the world, its families or their gold."""
         world = open_world_of(root, bundle, config.world)
         if world is None:
             raise UsageError(
@@ -41,6 +52,10 @@ class Setting:
         self.bundle = bundle
         self.config = config
         self.world = world
+        self.edited = edited
+        #: Sets of items that were built for this setting, by name; and who is told of each item that was.
+        self.built: dict[str, Built] = {}
+        self.on_built: Callable[[int, int], None] | None = None
         self._given = augmenter
         try:
             self._scenarios = Scenarios.open(world, bundle)
@@ -57,6 +72,15 @@ class Setting:
     def scenario(self, number: int) -> Scenario:
         """Scenario `number` (from 0) of the seed."""
         return self._scenarios.draw(self.config.seed, number)
+
+    def drawn(self, seed: int, number: int) -> Scenario:
+        """Scenario `number` of another seed."""
+        return self._scenarios.draw(seed, number)
+
+    def size(self, item_set: ItemSet) -> int:
+        """How many items of a set the config asks for."""
+        size = self.config.n or item_set.size
+        return min(size, self.config.limit or size)
 
     def scenario_id(self, number: int) -> str:
         """The id of scenario `number`, and of its request."""

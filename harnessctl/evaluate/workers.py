@@ -37,7 +37,7 @@ def outcomes(job: Job, places: Sequence[int], setting: Setting) -> Iterator[Outc
     `setting` is this process's own. HarnessctlError says what stopped it.
     """
     if job.config.is_at_once and job.config.workers > 1:
-        return _by_processes(job, places)
+        return _by_processes(job, places, setting)
     if job.config.is_at_once:
         return _one_by_one(job, places, setting)
     return _at_once(job, places, setting)
@@ -67,8 +67,8 @@ def _at_once(job: Job, places: Sequence[int], setting: Setting) -> Iterator[Outc
                 yield task.result()
 
 
-def _by_processes(job: Job, places: Sequence[int]) -> Iterator[Outcome]:
-    for answer in results(_Opener(PackedJob.of(job), places), 0, len(places), workers=job.config.workers):
+def _by_processes(job: Job, places: Sequence[int], setting: Setting) -> Iterator[Outcome]:
+    for answer in results(_Opener(PackedJob.of(job, setting), places), 0, len(places), workers=job.config.workers):
         if isinstance(answer, _Failed):
             raise HarnessctlError(answer.message, hint=answer.hint)
         yield answer
@@ -100,7 +100,7 @@ class _Opener:
             try:
                 if worker is None:
                     job = self.packed.job()
-                    worker = _Worker(job, job.setting())
+                    worker = _Worker(job, self.packed.setting(job))
                 return worker.carry_out_here(self.places[place])
             except HarnessctlError as error:
                 return _Failed(error.message, error.hint)

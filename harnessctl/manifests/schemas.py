@@ -26,6 +26,7 @@ T = TypeVar("T")
 
 def _types() -> dict[str, Any]:
     from harnessctl.bundle.files import Bundle
+    from harnessctl.bundle.set_item import SetItem
     from harnessctl.bundle.variation import Variation
     from harnessctl.manifests.specs import (
         envelope,
@@ -43,6 +44,7 @@ def _types() -> dict[str, Any]:
     from harnessctl.records.lineage import Lineage
     from harnessctl.records.scenario import Scenario
     from harnessctl.records.score import Score
+    from harnessctl.records.set_card import SetCard
     from harnessctl.records.sft_data import Card, Harvest
     from harnessctl.records.trajectory import Trajectory
 
@@ -64,6 +66,8 @@ def _types() -> dict[str, Any]:
         "Variation": Variation,
         "Scenario": Scenario,
         "Score": Score,
+        "SetItem": SetItem,
+        "SetCard": SetCard,
         "Lineage": Lineage,
         "SftData": Card,
         "SftHarvest": Harvest,

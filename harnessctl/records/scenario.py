@@ -11,16 +11,12 @@ from typing import Any, Literal
 import msgspec
 
 from harnessctl.records.comment import CommentInput
+from harnessctl.records.gold_call import GoldCall
+from harnessctl.records.task import Task
+
+__all__ = ["EndState", "Fact", "Gold", "GoldCall", "Logged", "LoggedCall", "Needs", "Scenario"]
 
 FORMAT = "harnessctl/scenario.v1"
-
-
-class GoldCall(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """A call. `compare` lists the arguments that must be equal; null means all that are given."""
-
-    tool: str
-    arguments: dict[str, Any] = {}
-    compare: list[str] | None = None
 
 
 class Fact(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -98,7 +94,8 @@ class Logged(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 class Scenario(msgspec.Struct, omit_defaults=True, kw_only=True, tag_field="format", tag=FORMAT):
     """One scenario. `world` is the digest of the tables that gold was drawn from, `source` where the scenario came from
-    (`family`, or the log's file and line); `logged` is what a log says was answered."""
+    (`family`, or the log's file and line); `logged` is what a log says was answered; `task` is what a built set asks
+    besides."""
 
     id: str
     request: CommentInput
@@ -112,3 +109,4 @@ class Scenario(msgspec.Struct, omit_defaults=True, kw_only=True, tag_field="form
     source: str | None = None
     gold: Gold | None = None
     logged: Logged | None = None
+    task: Task | None = None

@@ -43,7 +43,7 @@ def effectiveness(trajectory: Trajectory, scenario: Scenario) -> tuple[float, li
         if not unsaid:
             return 1.0, []
         return (0.5 if len(unsaid) < len(due) else 0.0), [f"not said: {text}" for text in unsaid]
-    if not waived and _asks_back(gold) and not _asks(trajectory.reply):
+    if not waived and asks_back(gold) and not asks(trajectory.reply):
         return 0.0, ["a question back was due"]
     return 1.0, []
 
@@ -52,9 +52,11 @@ def _is_fallback(reply: Said, gold: Gold) -> bool:
     return any(reply.text == plain(text) for text in gold.fallbacks)
 
 
-def _asks_back(gold: Gold) -> bool:
-    return bool(gold.replies) and all(_asks(reply) for reply in gold.replies)
+def asks_back(gold: Gold) -> bool:
+    """Whether every right reply is a question."""
+    return bool(gold.replies) and all(asks(reply) for reply in gold.replies)
 
 
-def _asks(text: str) -> bool:
+def asks(text: str) -> bool:
+    """Whether a text asks something."""
     return any(sign in text for sign in _ASKING)

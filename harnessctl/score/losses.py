@@ -1,7 +1,7 @@
 """Losses: the calls that injected faults kept from ever giving an answer, which no agent is to blame for.
 
 A call is lost when it was made, a fault spoiled it every time, and trying once more was done, was pointless (it was
-denied), or would have left no round for the reply.
+denied, or there is no such data), or would have left no round for the reply.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from harnessctl.records.scenario import Gold
 from harnessctl.records.trajectory import ToolCall, Trajectory
 from harnessctl.score.calls import equal_call, plans
 
-#: Answers that another try does not change.
+#: Answers, and faults, that another try does not change.
 _FINAL = frozenset({"denied"})
+_FINAL_FAULTS = frozenset({"missing"})
 
 
 def lost_calls(trajectory: Trajectory) -> list[ToolCall]:
@@ -27,7 +28,12 @@ def lost_calls(trajectory: Trajectory) -> list[ToolCall]:
         tries[-1]
         for tries in _grouped(trajectory.tools)
         if all(call.fault is not None for call in tries)
-        and (len(tries) > 1 or tries[0].status in _FINAL or tries[-1].round >= last_round)
+        and (
+            len(tries) > 1
+            or tries[0].status in _FINAL
+            or tries[0].fault in _FINAL_FAULTS
+            or tries[-1].round >= last_round
+        )
     ]
 
 

@@ -1,4 +1,4 @@
-"""Rules: the scorer that needs no model: the four dimensions by what gold says [4.2, 3.4]."""
+"""Rules: the scorer that needs no model: the four dimensions by what gold says, and the rubrics of a task [4.2, 3.4, C.3]."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from harnessctl.records.trajectory import Trajectory
 from harnessctl.score.accuracy import accuracy
 from harnessctl.score.calls import LOAD_SKILL
 from harnessctl.score.effectiveness import effectiveness
+from harnessctl.score.rubrics import Verdicts
 from harnessctl.score.scorer import Tables
 from harnessctl.score.skill_selection import skill_selection
 from harnessctl.score.tool_rationality import tool_rationality
@@ -51,6 +52,8 @@ class RuleScorer:
             language=scenario.language,
             variant=None if variation is None else variation.number,
             faults=[call.fault for call in trajectory.tools if call.fault is not None],
+            level="" if scenario.task is None else scenario.task.level,
+            arm="" if scenario.task is None else scenario.task.arm,
         )
         why = unscorable(trajectory, scenario)
         if why is not None:
@@ -68,6 +71,10 @@ class RuleScorer:
         for name, (value, _) in found.items():
             setattr(score, name, value)
         score.reasons = {name: reasons for name, (_, reasons) in found.items() if reasons}
+        if scenario.task is not None and scenario.task.rubrics:
+            verdicts = Verdicts(trajectory, scenario, scenario.task)
+            score.rubrics, score.findings = verdicts.passed, verdicts.findings
+            score.reasons |= verdicts.reasons
         return score
 
 

@@ -5,7 +5,8 @@ requests may run at once; it speaks in the names that the harness shows; a reply
 Wording and the place of the skill's round are drawn from the seed and the request's id.
 
 A call that failed, came back malformed or stale, or that a hook sent back is made once more; one that was denied is not.
-What cannot be had leaves a fallback. A reply that a hook sends back is followed by the next wording.
+What cannot be had leaves a fallback. A reply that a hook sends back is followed by the next wording. What a scenario's
+task asks of the reply's form and of the order of calls is done, see `obeying`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from harnessctl.runtime.models.wire import made_up_id
 from harnessctl.runtime.protocols import ModelReply, ModelRequest, ModelToolCall
 from harnessctl.runtime.surface import SurfaceView
 from harnessctl.simulate.flaws import Flaw, Saying
+from harnessctl.simulate.obeying import arranged, asked_of, keeps, obeyed
 from harnessctl.simulate.plan import Plan, PlanBlocked, Planner, Step
 from harnessctl.simulate.reading import Reader, Turn
 from harnessctl.simulate.steps import call_key
@@ -86,6 +88,7 @@ class Oracle:
         limits = self.surface.limits
         self._max_rounds = int(limits["max_rounds"])
         self._max_repeats = int(limits["max_repeats"])
+        self._max_chars = limits.get("reply_max_chars", float("inf"))
         self._max_calls = limits.get("max_tool_calls", float("inf"))
         self._plans: dict[str, tuple[Scenario, Plan]] = {}
 
@@ -105,6 +108,10 @@ class Oracle:
         said = wordings(
             plan, scenario, turn, missed, stream, writes=self._writes, is_json=self.surface.state.reply_format == "json"
         )
+        asked = asked_of(scenario, frozenset() if flaw is None else flaw.ignores)
+        if asked:
+            said = [obeyed(text, asked, scenario.language) for text in said]
+            said.sort(key=lambda text: (len(text) > self._max_chars, not keeps(text, asked)))
         text = said[turn.sent_back % len(said)]
         if flaw is not None and flaw.reply is not None:
             saying = Saying(text, scenario, turn, self.surface.state, Stream(self._seed, request.request_id, flaw.name))
@@ -119,6 +126,9 @@ class Oracle:
         plan = self._planner.plan(scenario)
         request_id = scenario.request.id
         flaw = self._flaw_of(request_id)
+        asked = asked_of(scenario, frozenset() if flaw is None else flaw.ignores)
+        if asked:
+            plan = arranged(plan, scenario, asked, self._planner.load_skill)
         if flaw is not None and flaw.plan is not None:
             plan = flaw.plan(plan, scenario, self._planner, Stream(self._seed, request_id, flaw.name))
         return self._skill_apart(plan, Stream(self._seed, request_id, "order"))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -44,12 +44,14 @@ class Turn:
     """One request so far. `rounds` counts the model's messages, `sent_back` those of them that were replies.
 
     `texts` is everything that a number may be taken from: the system message, the viewer's and the results that came.
+    `results` are what stood in the messages that answered the calls of `made`.
     """
 
     rounds: int = 0
     sent_back: int = 0
     made: list[Made] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
+    results: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -125,6 +127,7 @@ class Reader:
                 tool, arguments, is_known = calls.get(message["tool_call_id"], ("", {}, False))
                 came = self.came(tool, arguments, message["content"]) if is_known else "blocked"
                 turn.made.append(Made(tool, arguments, came))
+                turn.results.append(message["content"])
                 if came in ("ok", "stale"):
                     turn.texts.append(message["content"])
         return turn
@@ -152,12 +155,14 @@ class Reader:
         if content.startswith("error: "):
             said = content.casefold()
             return "denied" if any(word in said for word in _DENIED) else "failed"
-        return self._answer(tool, content)
+        return self._answer(tool, arguments, content)
 
-    def _answer(self, tool: str, content: str) -> Came:
+    def _answer(self, tool: str, arguments: dict[str, Any], content: str) -> Came:
         value, is_json = _leading_json(content)
         if is_json and isinstance(value, dict) and value.get(STALE) is True:
             return "stale"
+        if not content.strip() or (is_json and _tells_nothing(value, arguments)):
+            return "malformed"
         if tool in self._is_text:
             return "ok"
         validator = self._results.get(tool)
@@ -194,6 +199,21 @@ def _messages(hook: Hook, surface: SurfaceView) -> list[str]:
         begins.append(surface.render(action.message.text))
     wrap = action.message.wrap
     return [*begins, *(f"<{wrap}>\n{text}" for text in begins)] if wrap else begins
+
+
+def _tells_nothing(value: Any, arguments: dict[str, Any]) -> bool:
+    """Whether a result has null or empty texts where it should say something; an empty list says that there is none."""
+    said = list(arguments.values())
+    leaves = [leaf for leaf in _leaves(value) if leaf not in said]
+    return bool(leaves) and all(leaf is None or leaf == "" for leaf in leaves)
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, (dict, list)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(part)
+    else:
+        yield value
 
 
 def _leading_json(content: str) -> tuple[Any, bool]:

@@ -12,6 +12,7 @@ from harnessctl.bundle.state import HarnessState, Surface
 from harnessctl.errors import UsageError
 from harnessctl.records.scenario import Fact, Scenario
 from harnessctl.records.score import DIMENSIONS, Score
+from harnessctl.records.task import METRICS
 from harnessctl.runtime.agent import Agent
 from harnessctl.score.rules import RuleScorer
 from harnessctl.simulate.clock import still_clock
@@ -50,7 +51,10 @@ NAMES = [
     "over-long",
     "ignores-rule",
     "canonical-names",
+    "off-topic",
 ]
+#: Those that show on items of built sets alone: tests/evaluate_robust, tests/evaluate_edits.
+ONLY_TASKS = ["picks-distractor", "ignores-instructions", "wrong-order", "discloses"]
 
 
 def scenarios() -> list[Scenario]:
@@ -89,11 +93,12 @@ def means(scores: list[Score]) -> dict[str, float]:
 
 
 def test_flaws_are_found_by_name():
-    assert sorted(flaws()) == sorted(NAMES)
+    assert sorted(flaws()) == sorted([*NAMES, *ONLY_TASKS])
     for name, found in flaws().items():
         assert found.name == name
         assert found.lowers
-        assert found.lowers <= set(DIMENSIONS)
+        assert found.lowers <= {*DIMENSIONS, *METRICS}
+        assert found.only_tasks is (name in ONLY_TASKS)
         assert not found.lowers & (found.spares or frozenset())
     with pytest.raises(UsageError) as caught:
         flaw("wrong")

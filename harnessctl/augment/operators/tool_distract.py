@@ -46,7 +46,7 @@ class ToolDistract:
     def apply(self, target: str, draft: Draft, settings: Settings, stream: Stream) -> bool:
         low, high = (int(bound) for bound in settings.count or COUNT)
         answers = settings.options.get("answers", self.options["answers"])
-        pool = list(_foreign(draft.state))
+        pool = list(foreign_to(draft.state))
         wanted = min(stream.integer(low, high), len(pool))
         drawn = [pool.pop(stream.integer(0, len(pool) - 1)) for _ in range(wanted)]
         if not drawn or not answers:
@@ -54,18 +54,18 @@ class ToolDistract:
         changes = draft.changes
         order = list(changes.tool_order or [tool.name for tool in (*draft.state.tools, *changes.added_tools)])
         module = embed(draft, MODULE, SOURCE)
-        style = _style(draft.state)
+        style = style_of(draft.state)
         for distractor in drawn:
             name = draft.names.wished("tool", style.joint.join(distractor.name.split("_")), stream)
             run = {"python": f"{module}:{stream.choice(answers)}"}
-            changes.added_tools.append(_tool(distractor, name, style, run))
+            changes.added_tools.append(distractor_tool(distractor, name, style, run))
             order.insert(stream.integer(0, len(order)), name)
         changes.tool_order = order
         return True
 
 
 @dataclass(slots=True, frozen=True)
-class _Style:
+class Style:
     """How the parent writes its tools, so that the form gives none away."""
 
     joint: str
@@ -75,13 +75,14 @@ class _Style:
 
 
 @once
-def _style(state: HarnessState) -> _Style:
+def style_of(state: HarnessState) -> Style:
+    """How the tools of `state` are written."""
     tools = state.tools
     sizes = [sum(len(part) for part in tool.description if isinstance(part, str)) for tool in tools]
     names = "".join(tool.name for tool in tools)
     schemas = [tool.parameters for tool in tools if tool.parameters.get("properties")]
     closed = sum(schema.get("additionalProperties") is False for schema in schemas)
-    return _Style(
+    return Style(
         joint="-" if names.count("-") > names.count("_") else "_",
         is_short=bool(sizes) and statistics.median(sizes) < _SHORT_CHARS[languages(state)[0]],
         has_docs=any(tool.docs for tool in tools),
@@ -89,7 +90,8 @@ def _style(state: HarnessState) -> _Style:
     )
 
 
-def _tool(distractor: Distractor, name: str, style: _Style, run: dict[str, Any]) -> Tool:
+def distractor_tool(distractor: Distractor, name: str, style: Style, run: dict[str, Any]) -> Tool:
+    """A distractor as a tool called `name`, written as the harness writes its own."""
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {name: dict(schema) for name, schema in distractor.parameters.items()},
@@ -106,7 +108,7 @@ def _tool(distractor: Distractor, name: str, style: _Style, run: dict[str, Any])
 
 
 @once
-def _foreign(state: HarnessState) -> list[Distractor]:
+def foreign_to(state: HarnessState) -> list[Distractor]:
     """The distractors that no tool of `state` is like: its tools say none of the words of what they are about."""
     said = " ".join(
         " ".join([tool.name, *(part for part in tool.description if isinstance(part, str))]) for tool in state.tools

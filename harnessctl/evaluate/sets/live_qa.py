@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harnessctl.evaluate.items import Item, Items
+from harnessctl.evaluate.metrics import COLUMNS
 from harnessctl.evaluate.setting import Setting
 
 
@@ -12,6 +13,7 @@ class LiveQa:
     name = "live-qa"
     title = "Live-Stream QA (T1)"
     size = 978
+    columns = COLUMNS
 
     def items(self, setting: Setting) -> Items:
         """Scenario `number` of the seed's stream."""
@@ -23,6 +25,9 @@ class _Items:
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
+
+    def id(self, number: int) -> str:
+        return self._setting.scenario_id(number)
 
     def item(self, number: int) -> Item:
         return Item(number, self._setting.scenario(number), self._setting.bundle)

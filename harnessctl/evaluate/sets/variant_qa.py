@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from harnessctl.augment.laws.pairing import unfit
 from harnessctl.errors import HarnessctlError
 from harnessctl.evaluate.items import Item, Items
+from harnessctl.evaluate.metrics import COLUMNS
 from harnessctl.evaluate.setting import Setting
 from harnessctl.records.scenario import Needs, Scenario
 
@@ -24,6 +25,7 @@ class VariantQa:
     name = "variant-qa"
     title = "Harness-Variant QA (T2)"
     size = 978
+    columns = COLUMNS
 
     def items(self, setting: Setting) -> Items:
         """Scenario `number` with its variant. What is wrong with the envelope is said here, not by the first variant."""
@@ -37,6 +39,9 @@ class _Items:
         self._shared = setting.config.variants
         self._kept: dict[int, Variant] = {}
         self.keep = self._shared or 0
+
+    def id(self, number: int) -> str:
+        return self._setting.scenario_id(number)
 
     def item(self, number: int) -> Item:
         scenario = self._setting.scenario(number)

@@ -1,7 +1,7 @@
 """Flaws: ways of doing one thing wrong, each of which makes a degraded oracle; what scores are held against.
 
 A flaw is a module of this package with `FLAW`, found without a list. Over a set of scenarios, `lowers` are the dimensions
-whose mean must fall against that of the oracle itself; those of `spares` must stay where they were; what is in neither
+(and, over a built set, the metrics of rubrics) whose mean must fall against that of the oracle itself; those of `spares` must stay where they were; what is in neither
 may fall with the others, as far as hooks or the tables make it.
 """
 
@@ -17,7 +17,6 @@ from harnessctl.augment.stream import Stream
 from harnessctl.bundle.state import HarnessState
 from harnessctl.errors import UsageError
 from harnessctl.records.scenario import Scenario
-from harnessctl.records.score import DIMENSIONS
 from harnessctl.simulate.plan import Plan, Planner, Step
 from harnessctl.simulate.reading import Turn
 
@@ -38,7 +37,8 @@ class Flaw:
     """One flaw. `plan` bends what is done, `reply` what is said (each time, so that it insists), and `speaks_canonical`
     writes canonical names whatever the harness shows. `spares` null: all that it does not lower.
 
-    `only_variants`: it shows on renamed harnesses alone.
+    `ignores` are metrics of rubrics (FI, TCO) whose instructions are not followed. `only_variants`: it shows on renamed
+    harnesses alone; `only_tasks`: on items of built sets alone, which have distractors, instructions or rubrics.
     """
 
     name: str
@@ -47,14 +47,15 @@ class Flaw:
     plan: Callable[[Plan, Scenario, Planner, Stream], Plan] | None = None
     reply: Callable[[Saying], str] | None = None
     speaks_canonical: bool = False
+    ignores: frozenset[str] = frozenset()
     only_variants: bool = False
+    only_tasks: bool = False
 
     def expected(self, dimension: str) -> str:
-        """`falls`, `stays` or `may fall`: the cell of the expected matrix."""
+        """`falls`, `stays` or `may fall`: the cell of the expected matrix, for a dimension or a metric of rubrics."""
         if dimension in self.lowers:
             return "falls"
-        spared = frozenset(DIMENSIONS) - self.lowers if self.spares is None else self.spares
-        return "stays" if dimension in spared else "may fall"
+        return "stays" if self.spares is None or dimension in self.spares else "may fall"
 
 
 @functools.cache

@@ -26,6 +26,6 @@ def _reply(saying: Saying) -> str:
 FLAW = Flaw(
     name="ignores-rule",
     lowers=frozenset({"accuracy"}),
-    spares=frozenset({"tool_rationality", "skill_selection"}),
+    spares=frozenset({"tool_rationality", "skill_selection", "TC", "TCO"}),
     reply=_reply,
 )

@@ -25,7 +25,7 @@ def _reply(saying: Saying) -> str:
 
 FLAW = Flaw(
     name="over-long",
-    lowers=frozenset({"accuracy"}),
-    spares=frozenset({"tool_rationality", "skill_selection"}),
+    lowers=frozenset({"accuracy", "ACQ", "RC", "FI"}),
+    spares=frozenset({"tool_rationality", "skill_selection", "TC", "TCO"}),
     reply=_reply,
 )

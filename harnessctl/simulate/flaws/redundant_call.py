@@ -29,4 +29,9 @@ def _plan(plan: Plan, scenario: Scenario, planner: Planner, stream: Stream) -> P
     return replace(plan, rounds=(*plan.rounds[:-1], (*plan.rounds[-1], step)))
 
 
-FLAW = Flaw(name="redundant-call", lowers=frozenset({"tool_rationality"}), plan=_plan)
+FLAW = Flaw(
+    name="redundant-call",
+    lowers=frozenset({"tool_rationality"}),
+    spares=frozenset({"accuracy", "effectiveness", "skill_selection", "ACQ", "RC", "TC", "FI"}),
+    plan=_plan,
+)

@@ -40,4 +40,9 @@ def _other(saying: Saying, written: str, right: set[str]) -> str:
     return saying.stream.choice(held) if held else written
 
 
-FLAW = Flaw(name="ungrounded-number", lowers=frozenset({"accuracy", "effectiveness"}), reply=_reply)
+FLAW = Flaw(
+    name="ungrounded-number",
+    lowers=frozenset({"accuracy", "effectiveness", "RC"}),
+    spares=frozenset({"tool_rationality", "skill_selection", "TC", "TCO"}),
+    reply=_reply,
+)

@@ -30,7 +30,7 @@ def _plan(plan: Plan, scenario: Scenario, planner: Planner, stream: Stream) -> P
 
 FLAW = Flaw(
     name="wrong-tool",
-    lowers=frozenset({"tool_rationality", "effectiveness"}),
+    lowers=frozenset({"tool_rationality", "effectiveness", "TC", "RC", "TCO"}),
     spares=frozenset({"skill_selection"}),
     plan=_plan,
 )

@@ -26,6 +26,8 @@ def check_prompt(case: Case) -> Found:
                 yield "prompt/framing/reverse", f"turns {name}, which is no input"
         if new.framing.wrap is not None and not TAG.fullmatch(new.framing.wrap):
             yield "prompt/framing/wrap", f"`{new.framing.wrap}` is no tag"
+    for block in changes.added_blocks:
+        yield f"prompt/{block.id}", "is a block that the parent does not have"
     names = [block.id for block in new.blocks]
     yield from in_order("prompt", names, changes.block_order or case.known.block_order)
     blocks = {block.id: block for block in new.blocks}
