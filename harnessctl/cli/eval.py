@@ -41,14 +41,25 @@ def eval_(
 
 def rescore(
     run: Annotated[Path, typer.Argument(help="A run folder of eval, such as runs/latest-eval.", show_default=False)],
+    keys: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[KEY=VALUE]...",
+            help="judge=panel lets the panel of manifests/roles.yaml judge, workers=N at once.",
+            show_default=False,
+        ),
+    ] = None,
+    project: Project = None,
     json: Json = False,
 ) -> None:
-    """Score a run's records again; nothing is answered."""
+    """Score a run's records again, by rules or judges."""
     from harnessctl.cli import output
     from harnessctl.cli.evaluating import rescore_run, show
+    from harnessctl.cli.judging import show_judging
 
-    done = rescore_run(run)
+    done = rescore_run(run, keys or [], project=project)
     if json:
-        output.json_data(done)
-    else:
-        show(done.report)
+        return output.json_data(done)
+    show(done.report)
+    if done.judging is not None:
+        show_judging(done.judging)

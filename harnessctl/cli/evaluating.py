@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -14,27 +15,38 @@ import msgspec
 from harnessctl import recipes
 from harnessctl.bundle.files import Bundle
 from harnessctl.cli import output
+from harnessctl.cli.judging import (
+    RescoreConfig,
+    judge_folder,
+    known_of,
+    open_jury,
+    rescore_config,
+    root_for,
+    show_judging,
+)
 from harnessctl.cli.process import ended_by_signals, stdout_kept_for_data, undisturbed
 from harnessctl.cli.progress import Progress
 from harnessctl.cli.project import judge_source, open_bundle, project_root
-from harnessctl.errors import HarnessctlError, RecordError, StorageError, UsageError
+from harnessctl.errors import HarnessctlError, StorageError, UsageError
 from harnessctl.evaluate.config import EvalConfig
 from harnessctl.evaluate.evaluation import REPORT, Evaluated, check, counts_of, evaluate, size_of, write_report
 from harnessctl.evaluate.files import drop_unanswered, path_of, read_records
 from harnessctl.evaluate.job import Job, judges_for
+from harnessctl.evaluate.judging.run_scores import RULES, JudgedRun, drop_judging
 from harnessctl.evaluate.outcome import Outcome
 from harnessctl.evaluate.report import COLUMNS, Report, cells, percent
 from harnessctl.evaluate.rescoring import rescore
 from harnessctl.evaluate.setting import Setting
 from harnessctl.evaluate.suites import suite_named
 from harnessctl.records.run import Run
+from harnessctl.records.score import Score
 from harnessctl.runs import RunFolder, git_commit, package_versions, utc_now
 
 RECORDS = "scores.jsonl"
 #: Without a terminal, progress has a line at most so often.
 QUIET_S = 2.0
 #: Keys that change nothing of what an item comes to, and so may differ when a run is resumed.
-FREE_KEYS = frozenset({"workers"})
+FREE_KEYS = frozenset({"workers", "judge", "judge_workers", "judge_tries"})
 
 
 class Rescored(msgspec.Struct, kw_only=True):
@@ -44,6 +56,7 @@ class Rescored(msgspec.Struct, kw_only=True):
     items: int
     changed: int
     report: Report
+    judging: JudgedRun | None = None
 
 
 @dataclass(frozen=True)
@@ -117,6 +130,8 @@ class EvalCommand:
             )
         job = Job(root, bundle, config, judges_for(bundle, judge_source(bundle, root)))
         check(job)
+        if config.judge is not None:
+            open_jury(root, config.judge)  # what is wrong with the roles leaves no run behind
         with job.setting() as setting, ended_by_signals():
             suite_named(config.suite).items(setting)  # what is wrong with a setting leaves no run behind
             _tell_user(setting, size_of(job))
@@ -125,10 +140,16 @@ class EvalCommand:
                 done = self._carry_out(job, folder, setting)
         if not self.json and done.report is not None:
             show(done.report)
+            if done.judging is not None:
+                show_judging(done.judging)
             output.data(str(folder.path / REPORT))
         return done
 
     def _carry_out(self, job: Job, folder: RunFolder, setting: Setting) -> Evaluated:
+        if self.resume is not None and (folder.path / RULES).is_file():
+            # New items get the rules' scores first, and no file of scores has two scorers.
+            rescore(folder.path, writes=setting.writes, loader=setting.loader)
+            drop_judging(folder.path)
         unanswered = drop_unanswered(folder.path) if self.resume is not None else 0
         before = sum(1 for _ in read_records(folder.path, "scores"))
         if self.resume is not None:
@@ -144,9 +165,13 @@ class EvalCommand:
                 progress.advance(f"{outcome.id}: {outcome.stop}, AVG {percent(outcome.average)}")
 
         report: Report | None = None
+        judging: JudgedRun | None = None
         try:
             with progress, stdout_kept_for_data():
                 report = evaluate(job, folder, setting, on_done=on_done)
+            if job.config.judge is not None:
+                judging = judge_folder(folder, job.root, judge_keys(job.config))
+                report = write_report(folder, job.config)
             status = "done"
         except KeyboardInterrupt:
             status = "interrupted"
@@ -165,7 +190,9 @@ class EvalCommand:
                 folder.record.counts.clear()
                 folder.record.counts.update(counts_of(report))
             folder.finish(status)
-        return Evaluated(run=str(folder.path), status=status, counts=folder.record.counts, report=report)
+        return Evaluated(
+            run=str(folder.path), status=status, counts=folder.record.counts, report=report, judging=judging
+        )
 
     def _folder(self, job: Job, setting: Setting, plain: dict[str, Any]) -> RunFolder:
         """A new run's folder, or the one to resume, which must be of the same bundle, world and config."""
@@ -206,6 +233,11 @@ class EvalCommand:
         return RunFolder.create(job.root, record, recipes.to_yaml(plain), folder=self.run_dir)
 
 
+def judge_keys(config: EvalConfig) -> RescoreConfig:
+    """The keys of the pass of judges at the end of an evaluation."""
+    return RescoreConfig(judge=config.judge, workers=config.judge_workers, tries=config.judge_tries)
+
+
 def _run_of(path: Path) -> RunFolder:
     """The run folder at `path`. UsageError when another job made it."""
     folder = RunFolder.open(path)
@@ -232,26 +264,25 @@ def _tell_user(setting: Setting, n: int) -> None:
         output.talk(f"    hint: `harnessctl world sample user=llm n={n} seed={setting.config.seed}` asks for them")
 
 
-class _Known(msgspec.Struct):
-    """What run.json tells a scorer of the harness."""
-
-    writes: list[str] = []
-    loader: str = "load_skill"
-
-
-def rescore_run(run: Path) -> Rescored:
-    """Score a run's records again and write its report anew."""
+def rescore_run(run: Path, overrides: Sequence[str] = (), *, project: Path | None = None) -> Rescored:
+    """Score a run's records again, by the rules or by a judge role, and write its report anew."""
     folder = _run_of(run)
     config = recipes.typed(_config_of(folder), EvalConfig, job="eval")
-    try:
-        known = msgspec.convert(folder.record.extra, _Known)
-    except msgspec.ValidationError as error:
-        raise RecordError(f"{folder.path / 'run.json'}: extra: {error}") from error
+    known = known_of(folder)
+    keys = rescore_config(_root(project), overrides)
+    judging: JudgedRun | None = None
     with folder.held(RECORDS):
-        changed = rescore(folder.path, writes=known.writes, loader=known.loader)
+        if keys.judge is None:
+            changed = rescore(folder.path, writes=known.writes, loader=known.loader)
+            drop_judging(folder.path)
+        else:
+            before: list[Score] = list(read_records(folder.path, "scores"))
+            judging = judge_folder(folder, root_for(project, known), keys)
+            after: list[Score] = list(read_records(folder.path, "scores"))
+            changed = sum(one != other for one, other in zip_longest(before, after))
     report = write_report(folder, config)
     output.talk(f"{output.plural(changed, 'score')} changed: {path_of(folder.path, 'scores')}")
-    return Rescored(run=str(folder.path), items=report.total.items, changed=changed, report=report)
+    return Rescored(run=str(folder.path), items=report.total.items, changed=changed, report=report, judging=judging)
 
 
 def show(report: Report) -> None:

@@ -16,6 +16,7 @@ from harnessctl.errors import UsageError
 from harnessctl.evaluate.config import EvalConfig
 from harnessctl.evaluate.files import EvalFiles
 from harnessctl.evaluate.job import Job
+from harnessctl.evaluate.judging.run_scores import JudgedRun
 from harnessctl.evaluate.outcome import Outcome
 from harnessctl.evaluate.report import Report, markdown, report_of
 from harnessctl.evaluate.setting import Setting
@@ -34,6 +35,7 @@ class Evaluated(msgspec.Struct, kw_only=True):
     status: str
     counts: dict[str, int]
     report: Report | None = None
+    judging: JudgedRun | None = None
 
     @property
     def code(self) -> int:

@@ -27,13 +27,26 @@ T = TypeVar("T")
 def _types() -> dict[str, Any]:
     from harnessctl.bundle.files import Bundle
     from harnessctl.bundle.variation import Variation
-    from harnessctl.manifests.specs import envelope, families, harness, hooks, mapping, prompt, skill, tools, world
+    from harnessctl.manifests.specs import (
+        envelope,
+        families,
+        harness,
+        hooks,
+        mapping,
+        prompt,
+        roles,
+        skill,
+        tools,
+        world,
+    )
+    from harnessctl.records.calibration import CalibrationItem
     from harnessctl.records.comment import CommentInput
     from harnessctl.records.lineage import Lineage
     from harnessctl.records.scenario import Scenario
     from harnessctl.records.score import Score
     from harnessctl.records.sft_data import Card, Harvest
     from harnessctl.records.trajectory import Trajectory
+    from harnessctl.records.vote import Vote
 
     return {
         "Harness": harness.Harness,
@@ -46,12 +59,15 @@ def _types() -> dict[str, Any]:
         "Families": families.Families,
         "Envelope": envelope.Envelope,
         "LogMapping": mapping.LogMapping,
+        "Roles": roles.Roles,
         "CommentInput": CommentInput,
         "Trajectory": Trajectory,
         "Bundle": Bundle,
         "Variation": Variation,
         "Scenario": Scenario,
         "Score": Score,
+        "Vote": Vote,
+        "CalibrationItem": CalibrationItem,
         "Lineage": Lineage,
         "SftData": Card,
         "SftHarvest": Harvest,
