@@ -15,7 +15,7 @@ def eval_(
         list[str] | None,
         typer.Argument(
             metavar="SUITE... [KEY=VALUE]...",
-            help="Suites (live-qa, variant-qa), and recipe keys; --cfg prints them all.",
+            help="Suites (live-qa, variant-qa) or judge-calibration, and recipe keys; --cfg prints them all.",
             show_default=False,
         ),
     ] = None,
@@ -33,10 +33,17 @@ def eval_(
     from harnessctl.cli.commands import carry_out
     from harnessctl.cli.evaluating import EvalCommand
 
+    if "judge-calibration" in (arguments or []):
+        from harnessctl.cli.calibrating import CalibrateCommand
+
+        calibrations = CalibrateCommand.of(
+            arguments or [], run_dir=run_dir, resume=resume, project=project, json=json, is_sweep=sweep
+        )
+        return carry_out(calibrations, cfg=cfg, json=json)
     commands = EvalCommand.of(
         arguments or [], run_dir=run_dir, resume=resume, project=project, json=json, is_sweep=sweep
     )
-    carry_out(commands, cfg=cfg, json=json)
+    return carry_out(commands, cfg=cfg, json=json)
 
 
 def rescore(
@@ -59,7 +66,8 @@ def rescore(
 
     done = rescore_run(run, keys or [], project=project)
     if json:
-        return output.json_data(done)
+        output.json_data(done)
+        return
     show(done.report)
     if done.judging is not None:
         show_judging(done.judging)

@@ -18,6 +18,7 @@ from harnessctl.evaluate.judging.case import Case, case_of
 from harnessctl.evaluate.judging.comparing import PanelReport, panel_report
 from harnessctl.evaluate.judging.panel import Jury, Panel, open_panel
 from harnessctl.evaluate.judging.verdict import verdict
+from harnessctl.evaluate.judging.votes_files import write_votes
 from harnessctl.evaluate.judging.voting import collect
 from harnessctl.evaluate.rescoring import scores_by_rules, write_scores
 from harnessctl.records.scenario import Scenario
@@ -28,10 +29,8 @@ from harnessctl.runtime.protocols import Model
 from harnessctl.score.rules import UNSCORED
 from harnessctl.simulate.world import LiveWorld
 from harnessctl.storage import write_atomic
-from harnessctl.trajectory import encode_trajectory, read_trajectories
+from harnessctl.trajectory import read_trajectories
 
-VOTES = "votes.jsonl"
-JUDGEMENTS = "judgements.jsonl"
 RULES = "scores.rules.jsonl"
 REPORT = "judging.json"
 
@@ -76,7 +75,7 @@ async def judge_run(
     async with open_panel(root, jury, world=world, tries=tries, models=models) as panel:
         given = iter(await collect(panel, asked, workers=workers, on_vote=on_vote))
         votes = [next(given) if case is not None else [] for case in cases]
-        _write_votes(folder, panel, votes)
+        write_votes(folder, panel, votes)
     scores = [verdict(score, of_item, jury.scorer) for score, of_item in zip(found.after, votes, strict=True)]
     grades = [{name: getattr(score, name) for name in STEPS} for score in scores]
     done = JudgedRun(panel=panel_report(jury, votes, grades), rules=_beside_rules(found.after, scores))
@@ -122,16 +121,3 @@ def _case(folder: Path, scenario: Scenario, trajectory: Trajectory, jury: Jury, 
 def _beside_rules(rules: Sequence[Score], panel: Sequence[Score]) -> dict[str, Agreement]:
     pairs = list(zip(rules, panel, strict=True))
     return {name: agreement(((getattr(a, name), getattr(b, name)) for a, b in pairs), name) for name in STEPS}
-
-
-def _write_votes(folder: Path, panel: Panel, votes: Sequence[Sequence[Vote]]) -> None:
-    """votes.jsonl and judgements.jsonl, in the order of items and voters, whatever the order of the answers."""
-    lines: list[bytes] = []
-    judgements: list[bytes] = []
-    for of_item in votes:
-        for voter, vote in zip(panel.voters, of_item, strict=False):
-            lines.append(_encoder.encode(vote) + b"\n")
-            ballot = voter.ballots.read(vote.key)
-            judgements += [encode_trajectory(each) + b"\n" for each in (ballot.judgements if ballot else [])]
-    write_atomic(folder / JUDGEMENTS, b"".join(judgements))
-    write_atomic(folder / VOTES, b"".join(lines))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from harnessctl.evaluate.judging.agreement import STEPS, Agreement
+from harnessctl.evaluate.judging.calibration import Calibration
 from harnessctl.evaluate.judging.comparing import PanelReport
 from harnessctl.evaluate.report import percent
 
@@ -98,3 +99,81 @@ def markdown(title: str, lines: Sequence[str], tables: Sequence[Table]) -> str:
     for table in tables:
         parts += table.markdown()
     return "\n".join(parts).rstrip() + "\n"
+
+
+def calibration_lines(found: Calibration) -> list[str]:
+    """What is said of a calibration in sentences: the labels' source and the set's role first."""
+    sources = ", ".join(f"{name} {count}" for name, count in found.sources.items())
+    roles = " and ".join(f"{name} set ({count} items)" for name, count in found.roles.items())
+    lines = [f"Labels: {sources}. Role: {roles}. Set {found.set_digest[:12]}."]
+    if not found.is_human:
+        lines.append(
+            "These labels are NOT of people: the simulator made the replies (the oracle and its flaws), the rules labelled "
+            "them. Agreement shows that a judge finds planted mistakes, not that it agrees with people."
+        )
+    passed = [
+        f"{len(ids)} {what}" for ids, what in ((found.duplicates, "labelled twice"), (found.absent, "absent")) if ids
+    ]
+    if passed:
+        named = ", ".join([*found.duplicates, *found.absent][:5])
+        lines.append(f"Items passed over: {', '.join(passed)} ({named}).")
+    for name, ids in found.split.items():
+        if ids:
+            lines.append(f"No majority of annotators on {SHORT[name]}: {len(ids)} items ({', '.join(ids[:5])}).")
+    people = [f"{SHORT[name]} {percent(share)} %" for name, share in found.annotators.items() if share is not None]
+    if people:
+        lines.append(f"Two annotators of one item agree: {', '.join(people)}.")
+    return lines + panel_lines(found.panel)
+
+
+def calibration_tables(found: Calibration) -> list[Table]:
+    """Agreement, tables of both grades, voters, clusters, and the curve where there are several judges."""
+    tables = [agreement_table(f"{found.panel.scorer} against the labels", found.agreement)]
+    tables += [confusion_table(name, "label", "panel", found.agreement[name]) for name in STEPS]
+    tables.append(voter_table(found.panel))
+    rows = [
+        (name, *(cell for step in STEPS for cell in (percent(held[step].share), shown(held[step].kappa))))
+        for name, held in found.voters.items()
+    ]
+    tables.append(
+        Table(title="Voters against the labels", head=("voter", "Acc %", "kappa", "Eff %", "kappa "), rows=rows)
+    )
+    if found.clusters:
+        tables.append(
+            Table(
+                title="Where they disagree",
+                head=("", "kind", "panel is", "items", "%", "words", "cases"),
+                rows=[
+                    (
+                        SHORT[each.dimension],
+                        each.kind,
+                        each.direction,
+                        str(each.count),
+                        percent(each.share),
+                        ", ".join(each.words),
+                        ", ".join(each.cases[:3]),
+                    )
+                    for each in found.clusters
+                ],
+            )
+        )
+    if len(found.curve) > 1:
+        tables.append(
+            Table(
+                title="Judges on this set, the latest last (Figure 9)",
+                head=("judge", "digest", "Acc %", "kappa", "Eff %", "kappa ", "coverage %"),
+                rows=[
+                    (
+                        each.judge,
+                        each.judge_digest[:12],
+                        percent(each.accuracy),
+                        shown(each.accuracy_kappa),
+                        percent(each.effectiveness),
+                        shown(each.effectiveness_kappa),
+                        percent(each.coverage),
+                    )
+                    for each in found.curve
+                ],
+            )
+        )
+    return tables

@@ -112,10 +112,10 @@ class Voter:
                 return NoAnswer("harness", trajectory.error or "the judge's harness let no answer through")
             case "silent" | "refused":
                 return NoAnswer("nothing", "it ended without an answer; answer with one JSON object")
-        found = read_answer(_last_said(trajectory), item, pointers)
-        if isinstance(found, NoAnswer):
-            return found
-        return NoAnswer("harness", trajectory.error or f"it ended {trajectory.stop}")
+            case _:  # the rounds were used up: on look-ups, or on answers that the harness sent back
+                found = read_answer(_last_said(trajectory), item, pointers)
+                ending = trajectory.error or f"it ended {trajectory.stop}"
+                return found if isinstance(found, NoAnswer) else NoAnswer("harness", ending)
 
 
 def _last_said(trajectory: Trajectory) -> str:
