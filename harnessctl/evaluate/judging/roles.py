@@ -166,6 +166,8 @@ def _check_judges(document: Document, roles: Roles, faults: Faults, bundles: Fin
         try:
             fault = unfit_judge(bundles(judge.judge))
             hint = ""
+        except UsageError as error:
+            fault, hint = "there is no such harness", error.hint
         except HarnessctlError as error:
             fault, hint = error.message, error.hint
         if fault:
