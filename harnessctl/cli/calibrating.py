@@ -53,7 +53,7 @@ class CalibrationConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True
 
     judge: RoleName = "panel"
     labels: str | None = None
-    run: str | None = None
+    replies: str | None = None
     curve: list[str] = []
     workers: Annotated[int, Meta(ge=1, le=256)] = 8
     tries: Annotated[int, Meta(ge=1, le=20)] = 3
@@ -189,8 +189,8 @@ def show(found: Calibration) -> None:
 def _items(root: Path, config: CalibrationConfig) -> list[CalibrationItem]:
     if config.labels is not None:
         return read_items(Path(config.labels))[: config.n]
-    if config.run is not None:
-        raise UsageError("run= says which run labels are of, and there are no labels", hint="give labels=FILE")
+    if config.replies is not None:
+        raise UsageError("replies= says which run labels are of, and there are no labels", hint="give labels=FILE")
     bundle = compiled(root, config.harness)
     output.talk(f"no labels= given: {config.n} items are made by the simulator; their labels are not people's")
     return asyncio.run(constructed(root, bundle, n=config.n, seed=config.seed, world=config.world))
@@ -198,9 +198,9 @@ def _items(root: Path, config: CalibrationConfig) -> list[CalibrationItem]:
 
 def _answered(config: CalibrationConfig) -> dict[str, Case]:
     """The cases of the run that the labels are of."""
-    if config.run is None:
+    if config.replies is None:
         return {}
-    path = path_of(RunFolder.open(Path(config.run)).path, "trajectories")
+    path = path_of(RunFolder.open(Path(config.replies)).path, "trajectories")
     return {trajectory.id: case_of(trajectory) for trajectory in read_trajectories(path)}
 
 

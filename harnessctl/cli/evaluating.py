@@ -131,7 +131,8 @@ class EvalCommand:
         job = Job(root, bundle, config, judges_for(bundle, judge_source(bundle, root)))
         check(job)
         if config.judge is not None:
-            open_jury(root, config.judge)  # what is wrong with the roles leaves no run behind
+            # What is wrong with the roles leaves no run behind.
+            open_jury(root, config.judge, policy=f"{config.policy}:{config.model.name}")
         with job.setting() as setting, ended_by_signals():
             suite_named(config.suite).items(setting)  # what is wrong with a setting leaves no run behind
             _tell_user(setting, size_of(job))

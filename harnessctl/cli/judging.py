@@ -18,7 +18,7 @@ from harnessctl.cli.process import ended_by_signals, stdout_kept_for_data
 from harnessctl.cli.progress import Progress
 from harnessctl.cli.project import compiled
 from harnessctl.errors import RecordError, UsageError
-from harnessctl.evaluate.judging.panel import Jury
+from harnessctl.evaluate.judging.panel import Jury, check_models
 from harnessctl.evaluate.judging.roles import check_policy, judge_role, load_roles
 from harnessctl.evaluate.judging.run_scores import JudgedRun, judge_run
 from harnessctl.evaluate.judging.tables import markdown, panel_lines, run_tables
@@ -62,19 +62,24 @@ def known_of(folder: RunFolder) -> Known:
         raise RecordError(f"{folder.path / 'run.json'}: extra: {error}") from error
 
 
-def open_jury(root: Path, role: str) -> Jury:
-    """The jury of a role of the project. UsageError and FaultsError say what is wrong with the roles or the judge."""
+def open_jury(root: Path, role: str, *, policy: str | None = None) -> Jury:
+    """The jury of a role of the project, to judge `policy` (as run.json has it, `openai:NAME`).
+
+    UsageError and FaultsError say what is wrong with the roles, the judge or its models; nothing is asked.
+    """
     roles = load_roles(root)
-    return Jury(role, roles, compiled(root, judge_role(roles, role).judge))
+    kind, _, model = (policy or "").partition(":")
+    if kind in ("openai", "local") and model:
+        check_policy(roles, role, model)
+    jury = Jury(role, roles, compiled(root, judge_role(roles, role).judge))
+    check_models(root, jury)
+    return jury
 
 
 def judge_folder(folder: RunFolder, root: Path, config: RescoreConfig) -> JudgedRun:
     """Judge a run, replace its scores, write judging.md. The caller holds the run."""
     assert config.judge is not None
-    jury = open_jury(root, config.judge)
-    policy, _, model = (folder.record.policy or "").partition(":")
-    if policy in ("openai", "local") and model:
-        check_policy(jury.roles, config.judge, model)
+    jury = open_jury(root, config.judge, policy=folder.record.policy)
     known = known_of(folder)
     world = open_world_of(root, jury.bundle, None)
     progress: Progress | None = None

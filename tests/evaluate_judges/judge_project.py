@@ -130,7 +130,13 @@ class Judging:
         item = item_of(request)
         number = self._asked.get(item, 0)
         self._asked[item] = number + 1
-        said = self._says if isinstance(self._says, str) else answer(item) if self._says is None else self._says(item, number)
+        said = (
+            self._says
+            if isinstance(self._says, str)
+            else answer(item)
+            if self._says is None
+            else self._says(item, number)
+        )
         if isinstance(said, ModelError):
             raise said
         if isinstance(said, tuple):
@@ -150,7 +156,9 @@ def case(name: str = "i1", text: str = "how much is link 1?", reply: str = "18 y
 def jury_of(bundle: Bundle, *names: str, sees: Any = "reply", **fields: Any) -> Jury:
     models = {name: RoleModel(name=f"model-{name}", **fields) for name in names}
     role = JudgeRole(models=list(names), judge=bundle.name, sees=sees)
-    return Jury("panel", Roles(api_version="harnessctl/v1", kind="Roles", models=models, roles=RoleSet(panel=role)), bundle)
+    return Jury(
+        "panel", Roles(api_version="harnessctl/v1", kind="Roles", models=models, roles=RoleSet(panel=role)), bundle
+    )
 
 
 def judged(

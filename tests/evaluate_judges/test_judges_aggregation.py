@@ -54,14 +54,19 @@ def test_effectiveness_is_the_median_that_missing_votes_cannot_move(votes, verdi
 @given(st.lists(st.sampled_from([*STEPS, None]), min_size=1, max_size=5).filter(lambda votes: len(votes) % 2 == 1))
 def test_the_median_is_that_of_every_way_to_fill_the_missing_votes_in(votes):
     """Naive: all fillings have one median, or there is no verdict."""
-    filled = [[next(fill) if v is None else v for v in votes] for fill in map(iter, product(STEPS, repeat=votes.count(None)))]
+    filled = [
+        [next(fill) if v is None else v for v in votes] for fill in map(iter, product(STEPS, repeat=votes.count(None)))
+    ]
     medians = {middle(one) for one in filled}
     assert median(votes) == (medians.pop() if len(medians) == 1 else None)
 
 
 @given(st.lists(st.sampled_from([0.0, 1.0, None]), min_size=1, max_size=5).filter(lambda votes: len(votes) % 2 == 1))
 def test_the_majority_is_that_of_every_way_to_fill_the_missing_votes_in(votes):
-    filled = [[next(fill) if v is None else v for v in votes] for fill in map(iter, product((0.0, 1.0), repeat=votes.count(None)))]
+    filled = [
+        [next(fill) if v is None else v for v in votes]
+        for fill in map(iter, product((0.0, 1.0), repeat=votes.count(None)))
+    ]
     winners = {max((0.0, 1.0), key=one.count) for one in filled}
     assert majority(votes) == (winners.pop() if len(winners) == 1 else None)
 

@@ -14,7 +14,9 @@ POINTERS = {"accuracy": "/accuracy", "effectiveness": "/effectiveness"}
 
 def test_an_answer_is_read():
     assert read_answer(answer("i1", 0, 0.5, " no such price "), "i1", POINTERS) == Answer(0.0, 0.5, "no such price")
-    assert read_answer('{"id": "i1", "accuracy": 1.0, "effectiveness": 1, "reason": "x"}', "i1", POINTERS) == Answer(1.0, 1.0, "x")
+    assert read_answer('{"id": "i1", "accuracy": 1.0, "effectiveness": 1, "reason": "x"}', "i1", POINTERS) == Answer(
+        1.0, 1.0, "x"
+    )
 
 
 def test_scores_are_where_the_harness_says():

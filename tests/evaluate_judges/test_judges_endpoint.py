@@ -23,10 +23,17 @@ ITEMS = [f"item-{n}" for n in range(24)]
 
 
 async def votes_of(
-    root: Path, bundle: Bundle, endpoints: Sequence[JudgeEndpoint], *, tries: int = 3, workers: int = 4, items: Sequence[str] = ITEMS
+    root: Path,
+    bundle: Bundle,
+    endpoints: Sequence[JudgeEndpoint],
+    *,
+    tries: int = 3,
+    workers: int = 4,
+    items: Sequence[str] = ITEMS,
 ) -> list[list[Vote]]:
     models = {
-        f"v{n}": RoleModel(name=f"model-{n}", base_url=endpoint.url, stream=False) for n, endpoint in enumerate(endpoints)
+        f"v{n}": RoleModel(name=f"model-{n}", base_url=endpoint.url, stream=False)
+        for n, endpoint in enumerate(endpoints)
     }
     role = JudgeRole(models=list(models), judge=bundle.name)
     roles = Roles(api_version="harnessctl/v1", kind="Roles", models=models, roles=RoleSet(panel=role))
@@ -90,7 +97,9 @@ def test_one_voter_of_three_that_is_down_still_leaves_verdicts_where_the_others_
     scores = [verdict(rules, of_item, "panel@x") for of_item in asyncio.run(main())]
     assert [(s.accuracy, s.effectiveness) for s in scores] == [(1, 1), (None, 1), (1, None)]
     assert scores[1].reasons["accuracy"] == ["no verdict of the panel: 1 for 0, 1 for 1, 1 without a score (endpoint)"]
-    assert scores[2].reasons["effectiveness"] == ["no verdict of the panel: 1 for 0.5, 1 for 1, 1 without a score (endpoint)"]
+    assert scores[2].reasons["effectiveness"] == [
+        "no verdict of the panel: 1 for 0.5, 1 for 1, 1 without a score (endpoint)"
+    ]
     assert {(s.tool_rationality, s.skill_selection, s.scorer) for s in scores} == {(0.25, 1, "panel@x")}
 
 

@@ -84,7 +84,9 @@ def test_all_faults_at_once(tmp_path: Path):
     ]
 
 
-@pytest.mark.parametrize(("text", "code"), [("", "manifest-empty"), ("- a\n", "manifest-empty"), ("a: [\n", "yaml-bracket")])
+@pytest.mark.parametrize(
+    ("text", "code"), [("", "manifest-empty"), ("- a\n", "manifest-empty"), ("a: [\n", "yaml-bracket")]
+)
 def test_a_file_that_is_none(tmp_path: Path, text: str, code: str):
     (tmp_path / "manifests").mkdir()
     (tmp_path / "manifests" / "roles.yaml").write_text(text)
@@ -93,7 +95,7 @@ def test_a_file_that_is_none(tmp_path: Path, text: str, code: str):
 
 def test_no_model_grades_itself(root: Path):
     roles = load_roles(root)
-    with pytest.raises(UsageError, match="MODEL-B is b of manifests/roles.yaml, a voter of the panel"):
+    with pytest.raises(UsageError, match=r"MODEL-B is b of manifests/roles\.yaml, a voter of the panel"):
         check_policy(roles, "panel", "MODEL-B")
     check_policy(roles, "panel", "model-t")
 
@@ -121,7 +123,9 @@ def test_validate_checks_roles_and_their_judges(root: Path, capsys: pytest.Captu
 def test_a_judge_with_a_tool_that_writes_is_none(root: Path):
     path = root / "manifests" / "judges" / "stall-judge.yaml"
     path.write_text(path.read_text().replace("tools: [look]", "tools: [stall]"))
-    assert ["stall-judge has tools that write: reserve" in fault.message for fault in validate_all(root).items] == [True]
+    assert ["stall-judge has tools that write: reserve" in fault.message for fault in validate_all(root).items] == [
+        True
+    ]
 
 
 def test_a_project_without_roles_says_so(tmp_path: Path):

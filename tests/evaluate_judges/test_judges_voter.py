@@ -48,12 +48,14 @@ def test_a_vote_is_recorded_with_what_made_it(root: Path, judge: Bundle):
         (answer("i1", reason=" "), "no-reason", "it gives no reason"),
     ],
 )
-def test_a_bad_answer_is_asked_for_again_and_then_no_score(root: Path, judge: Bundle, said: str, cause: str, words: str):
+def test_a_bad_answer_is_asked_for_again_and_then_no_score(
+    root: Path, judge: Bundle, said: str, cause: str, words: str
+):
     model = Judging(said)
     vote = one(root, judge, model, tries=2)
     assert (vote.accuracy, vote.effectiveness, vote.cause, vote.attempts) == (None, None, cause, 2)
     assert (vote.error or "").startswith(words)
-    last = [m["content"] for m in model.requests[-1].messages if m["role"] == "user"][0]
+    last = next(m["content"] for m in model.requests[-1].messages if m["role"] == "user")
     assert "Fault: " + words in last
 
 
@@ -64,7 +66,10 @@ def test_repair_tells_the_fault_and_takes_the_second_answer(root: Path, judge: B
     model = Judging(says)
     vote = one(root, judge, model)
     assert (vote.accuracy, vote.attempts, vote.cause) == (1, 2, None)
-    assert "its id is 'other', and this item is 'i1'" in [m["content"] for m in model.requests[1].messages if m["role"] == "user"][-1]
+    assert (
+        "its id is 'other', and this item is 'i1'"
+        in [m["content"] for m in model.requests[1].messages if m["role"] == "user"][-1]
+    )
 
 
 def test_the_harness_sends_back_what_its_schema_refuses_within_one_attempt(root: Path, judge: Bundle):

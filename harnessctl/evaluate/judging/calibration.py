@@ -92,7 +92,7 @@ async def calibrate(
     if not labels.items:
         raise UsageError(
             f"no labelled item can be judged: {len(labels.absent)} are nowhere to be found",
-            hint="give run=RUN, the run folder that the labels are of, or lines with `request` and `reply`",
+            hint="give replies=RUN, the run folder that the labels are of, or lines with `request` and `reply`",
         )
     if jury.sees_gold:
         raise UsageError(f"the {jury.role} sees gold, and labelled items have none", hint="write sees: reply")

@@ -19,9 +19,10 @@ from harnessctl.evaluate.judging.case import Case
 from harnessctl.evaluate.judging.roles import judge_role, unfit_judge
 from harnessctl.evaluate.judging.voter import Voter
 from harnessctl.manifests.specs.roles import RoleModel, Roles
-from harnessctl.policies import ModelConfig, open_policy
+from harnessctl.policies import ModelConfig, endpoint_of, open_policy
 from harnessctl.records.vote import Vote
 from harnessctl.runtime.agent import Agent
+from harnessctl.runtime.models.endpoint import resolve_endpoint
 from harnessctl.runtime.protocols import Model, Sampling
 from harnessctl.simulate.world import LiveWorld
 from harnessctl.storage import digest_bytes
@@ -106,12 +107,23 @@ async def open_panel(
         yield Panel(jury, voters)
 
 
+def check_models(root: Path, jury: Jury) -> None:
+    """What is wrong with voters' settings, asking no model: UsageError for a key that is not set or a URL that is none,
+    RecordError or StorageError for a script."""
+    for spec in jury.voters.values():
+        if spec.policy == "openai":
+            resolve_endpoint(endpoint_of(_config(spec)))
+        elif spec.policy == "scripted":
+            _open_model(root, spec)
+
+
 def _open_model(root: Path, spec: RoleModel) -> Model:
-    config = ModelConfig(
-        name=spec.name, base_url=spec.base_url, key_env=spec.key_env, stream=spec.stream, body=spec.body
-    )
     script = None if spec.script is None else str(root / spec.script)
-    return open_policy(spec.policy, config, script=script)
+    return open_policy(spec.policy, _config(spec), script=script)
+
+
+def _config(spec: RoleModel) -> ModelConfig:
+    return ModelConfig(name=spec.name, base_url=spec.base_url, key_env=spec.key_env, stream=spec.stream, body=spec.body)
 
 
 def _ballots_path(root: Path, bundle: Bundle, voter: str) -> Path:
