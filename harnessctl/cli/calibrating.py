@@ -99,7 +99,8 @@ class CalibrateCommand:
                 hint="give the same command again: votes that were given are not asked again",
             )
         keys = [key for key in arguments if "=" in key]
-        found = [cls(overrides=given, **options) for given in (recipes.expand(keys) if is_sweep else [keys])]
+        sweeps = recipes.expand(keys) if is_sweep else [keys]
+        found: list[CalibrateCommand] = [cls(overrides=given, **options) for given in sweeps]
         if len(found) > 1 and options["run_dir"] is not None:
             raise UsageError("several runs make a folder each; leave --run-dir out")
         return found

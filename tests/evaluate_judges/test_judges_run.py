@@ -179,9 +179,10 @@ def test_other_tables_are_refused(root: Path, judge: Bundle, answered: Callable[
     folder = answered()
     table = root / "manifests" / "worlds" / "stall" / "products.csv"
     table.write_text(table.read_text().replace("1,tea,18,40", "1,tea,19,40"))
-    with open_world(root / "manifests" / "worlds" / "stall.yaml", cache=root / "build" / "worlds") as world:
-        with pytest.raises(UsageError, match=r"was answered with tables [0-9a-f]{12}, and stall is [0-9a-f]{12} now"):
-            judge_folder(folder, root, judge, panel_of_three(), world=world)
+    said = r"was answered with tables [0-9a-f]{12}, and stall is [0-9a-f]{12} now"
+    manifest = root / "manifests" / "worlds" / "stall.yaml"
+    with open_world(manifest, cache=root / "build" / "worlds") as world, pytest.raises(UsageError, match=said):
+        judge_folder(folder, root, judge, panel_of_three(), world=world)
 
 
 def test_a_reward_judge_is_a_panel_of_one(root: Path, judge: Bundle, answered: Callable[..., Path]):

@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from harnessctl.records.calibration import CalibrationItem
+from harnessctl.records.calibration import CalibrationItem, LabelledCall
 from harnessctl.records.comment import CommentInput
 from harnessctl.records.scenario import Gold
-from harnessctl.records.trajectory import Trajectory
+from harnessctl.records.trajectory import ToolCall, Trajectory
 
 #: The name under which a judge's prompt finds what is graded.
 INPUT = "judged"
@@ -51,14 +51,6 @@ class Case(msgspec.Struct, kw_only=True, frozen=True):
 
 def case_of(trajectory: Trajectory, *, gold: Gold | None = None) -> Case:
     """The case of a trajectory. msgspec.ValidationError when its request is none."""
-    calls = [
-        {
-            key: value
-            for key in ("name", "arguments", "status", "result", "error")
-            if (value := getattr(call, key)) is not None
-        }
-        for call in trajectory.tools
-    ]
     return Case(
         id=trajectory.id,
         request=msgspec.convert(trajectory.request, CommentInput),
@@ -66,7 +58,7 @@ def case_of(trajectory: Trajectory, *, gold: Gold | None = None) -> Case:
         reply=trajectory.reply,
         route=trajectory.route,
         stop=trajectory.stop,
-        calls=calls,
+        calls=[_call(call) for call in trajectory.tools],
         gold=None if gold is None else msgspec.to_builtins(gold),
         world=trajectory.world,
     )
@@ -83,6 +75,12 @@ def labelled_case(item: CalibrationItem) -> Case | None:
         reply=item.reply,
         route=item.route,
         stop=item.stop,
-        calls=[msgspec.to_builtins(call) for call in item.calls],
+        calls=[_call(call) for call in item.calls],
         world=item.world,
     )
+
+
+def _call(call: ToolCall | LabelledCall) -> dict[str, Any]:
+    """A call and what came of it, without its times."""
+    fields = ("name", "arguments", "status", "result", "error")
+    return {name: value for name in fields if (value := getattr(call, name)) is not None}

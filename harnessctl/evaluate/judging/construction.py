@@ -1,7 +1,8 @@
 """Construction: a calibration set without people: replies of the oracle and of its flaws, labelled by the rules.
 
 What always holds: `source` is `construction`: the labels say what was done wrong on purpose, as far as rules see it. They
-show whether a judge finds such mistakes; they do not show that it agrees with people.
+show whether a judge finds such mistakes; they do not show that it agrees with people. No faults are injected: what the host
+was told is what the judge's look-ups tell.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from harnessctl.bundle.files import Bundle
-from harnessctl.evaluate.config import EvalConfig
+from harnessctl.evaluate.config import EvalConfig, FaultsConfig
 from harnessctl.evaluate.job import Job
 from harnessctl.policies import ModelConfig, SamplingConfig
 from harnessctl.records.calibration import CONSTRUCTION, CalibrationItem, Label, LabelledCall
@@ -47,6 +48,7 @@ async def constructed(
             world=world,
             n=n,
             flaw=flaw,
+            faults=FaultsConfig(timeout=0, malformed=0, denied=0, stale=0),
         )
         job = Job(root, bundle, config)
         with job.setting() as setting:

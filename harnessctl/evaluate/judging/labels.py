@@ -40,7 +40,7 @@ class LabelSet:
     items: list[Labelled] = field(default_factory=list)
     duplicates: list[str] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
-    split: dict[str, list[str]] = field(default_factory=lambda: {name: [] for name in STEPS})
+    split: dict[str, list[str]] = field(default_factory=lambda: {name: list[str]() for name in STEPS})
     pairwise: dict[str, tuple[int, int]] = field(default_factory=lambda: dict.fromkeys(STEPS, (0, 0)))
 
     @property

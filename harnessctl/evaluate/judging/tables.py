@@ -19,7 +19,7 @@ class Table(msgspec.Struct, kw_only=True):
 
     title: str
     head: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: Sequence[tuple[str, ...]]
 
     def markdown(self) -> list[str]:
         """The table's lines, an empty one last."""
