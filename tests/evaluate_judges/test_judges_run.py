@@ -17,7 +17,7 @@ from judge_project import Judging, answer, jury_of, write_scripts
 
 from harnessctl.bundle.files import Bundle
 from harnessctl.cli.main import main
-from harnessctl.errors import RecordError, UsageError
+from harnessctl.errors import RecordError, StorageError, UsageError
 from harnessctl.evaluate.files import path_of, read_records
 from harnessctl.evaluate.judging.panel import open_panel
 from harnessctl.evaluate.judging.run_scores import JudgedRun, judge_one, judge_run
@@ -113,9 +113,9 @@ def test_a_pass_that_is_broken_off_leaves_the_old_scores_and_its_votes(
     def on_vote(vote: Vote) -> None:
         told.append(vote.id)
         if len(told) == 7:
-            raise KeyboardInterrupt
+            raise StorageError("the disk is full")
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(StorageError):
         judge_folder(folder, root, judge, panel_of_three(), workers=2, on_vote=on_vote)
     assert files(folder) == before
     models = panel_of_three()

@@ -7,6 +7,7 @@ was told is what the judge's look-ups tell.
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import msgspec
@@ -39,20 +40,21 @@ async def constructed(
 ) -> list[CalibrationItem]:
     """`n` items, in the order of the seed's scenarios. Equal arguments give equal items."""
     found: dict[int, CalibrationItem] = {}
-    for flaw in dict.fromkeys(ANSWERED_BY):
-        config = EvalConfig(
-            suite="live-qa",
-            model=ModelConfig(name="none"),
-            sampling=SamplingConfig(),
-            seed=seed,
-            world=world,
-            n=n,
-            flaw=flaw,
-            faults=FaultsConfig(timeout=0, malformed=0, denied=0, stale=0),
-        )
-        job = Job(root, bundle, config)
-        with job.setting() as setting:
-            rollouts = job.rollouts(setting)
+    config = EvalConfig(
+        suite="live-qa",
+        model=ModelConfig(name="none"),
+        sampling=SamplingConfig(),
+        seed=seed,
+        world=world,
+        n=n,
+        faults=FaultsConfig(timeout=0, malformed=0, denied=0, stale=0),
+    )
+    job = Job(root, bundle, config)
+    with job.setting() as setting:
+        for flaw in dict.fromkeys(ANSWERED_BY):
+            flawed = copy.copy(setting)  # world and families are opened once; the flaw is the policy's alone
+            flawed.config = msgspec.structs.replace(config, flaw=flaw)
+            rollouts = job.rollouts(flawed)
             try:
                 for number in range(n):
                     if ANSWERED_BY[number % len(ANSWERED_BY)] == flaw:
