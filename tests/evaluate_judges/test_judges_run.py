@@ -291,8 +291,10 @@ def test_wrong_usage(
 def write_config(folder: Path) -> None:
     """The config of an evaluation, which runs made by Python have not."""
     from harnessctl import recipes
+    from harnessctl.evaluate.suite_manifests import settled, suite_manifest
 
-    (folder / "config.yaml").write_text(recipes.to_yaml(recipes.compose(None, "eval", ["n=2"])))
+    config = settled(recipes.compose(None, "eval", ["n=2"]), suite_manifest(None, "live-qa"))
+    (folder / "config.yaml").write_text(recipes.to_yaml(config))
 
 
 def test_a_missing_key_of_an_endpoint_is_told_before_anything_runs(root: Path, capsys: pytest.CaptureFixture[str]):
