@@ -58,6 +58,11 @@ class Rescored(msgspec.Struct, kw_only=True):
     report: Report
     judging: JudgedRun | None = None
 
+    @property
+    def code(self) -> int:
+        """The exit code: 1 when a panel came to no verdict at all."""
+        return 1 if self.judging is not None and not any(self.judging.panel.verdicts.values()) else 0
+
 
 @dataclass(frozen=True)
 class EvalCommand:
@@ -175,7 +180,7 @@ class EvalCommand:
                 report = write_report(folder, job.config)
             status = "done"
         except KeyboardInterrupt:
-            status = "interrupted"
+            status, report = "interrupted", None
             with suppress(OSError):
                 output.talk(f"interrupted; go on with `harnessctl eval --resume {folder.path}`")
         except BaseException as error:
@@ -278,7 +283,12 @@ def rescore_run(run: Path, overrides: Sequence[str] = (), *, project: Path | Non
             drop_judging(folder.path)
         else:
             before: list[Score] = list(read_records(folder.path, "scores"))
-            judging = judge_folder(folder, root_for(project, known), keys)
+            try:
+                judging = judge_folder(folder, root_for(project, known), keys)
+            except KeyboardInterrupt:
+                with suppress(OSError):
+                    output.talk("no score was changed; votes that were given are not asked again")
+                raise
             after: list[Score] = list(read_records(folder.path, "scores"))
             changed = sum(one != other for one, other in zip_longest(before, after))
     report = write_report(folder, config)
