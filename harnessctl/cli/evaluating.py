@@ -302,6 +302,8 @@ def show(report: Report) -> None:
     output.table(
         ("intent", "n", *COLUMNS.values()), rows, title=f"{report.title}: {report.policy} under {report.harness}"
     )
+    if report.scorer != "rules":
+        output.talk(f"Acc and Eff by {report.scorer}")
     output.talk(f"scored {percent(report.coverage)} %  " + "  ".join(f"{name} {n}" for name, n in report.stops.items()))
     for why, count in report.unscored:
         output.talk(f"no score for {output.plural(count, 'item')}: {why}")

@@ -48,7 +48,8 @@ class Report(msgspec.Struct, kw_only=True):
     """What a run came to. `coverage` is the share of items with an AVG.
 
     `faulted` counts items in which a fault was injected, `recovered` those of them whose AVG is 1 all the same. `reasons`
-    are the commonest of each dimension, [dimension, reason, count]; `unscored` says why items have no score at all.
+    are the commonest of each dimension, [dimension, reason, count]; `unscored` says why items have no score at all. `scorer`
+    is who gave Accuracy and Effectiveness: the rules, or a panel.
     """
 
     suite: str
@@ -65,6 +66,7 @@ class Report(msgspec.Struct, kw_only=True):
     recovered: int
     reasons: list[tuple[str, str, int]]
     unscored: list[tuple[str, int]]
+    scorer: str = "rules"
 
 
 def row_of(scores: Iterable[Score]) -> Row:
@@ -95,6 +97,7 @@ def report_of(folder: Path, *, suite: str, title: str, policy: str, harness: str
         recovered=sum(score.average == 1 for score in faulted),
         reasons=_reasons(scores),
         unscored=_unscored(scores),
+        scorer=", ".join(sorted({score.scorer for score in scores})) or "rules",
     )
 
 
@@ -144,6 +147,8 @@ def markdown(report: Report) -> str:
             (label, "n", *COLUMNS.values()), [cells(n, r) for n, r in (*rows.items(), ("total", report.total))]
         )
     lines += [LEGEND, ""]
+    if report.scorer != "rules":
+        lines += [f"Acc and Eff are those of {report.scorer}; judging.md says how far it agrees with the rules.", ""]
     lines += [
         f"Scored: {percent(report.coverage)} % of {report.total.items} items. "
         f"Endings: {', '.join(f'{name} {count}' for name, count in report.stops.items())}.",
