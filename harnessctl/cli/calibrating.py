@@ -182,7 +182,8 @@ class CalibrateCommand:
 def show(found: Calibration) -> None:
     """The tables on stdout; what is to be said on stderr."""
     for table in calibration_tables(found):
-        output.table(table.head, table.rows, title=table.title)
+        output.data(table.title)  # a title of the table's own would wrap at the table's width
+        output.table(table.head, table.rows)
     for line in calibration_lines(found):
         output.talk(line)
 

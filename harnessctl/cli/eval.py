@@ -82,7 +82,8 @@ def rescore(
     done = rescore_run(run, keys or [], project=project)
     if json:
         output.json_data(done)
-        return
-    show(done.report)
-    if done.judging is not None:
-        show_judging(done.judging)
+    else:
+        show(done.report)
+        if done.judging is not None:
+            show_judging(done.judging)
+    raise typer.Exit(done.code)

@@ -62,6 +62,11 @@ class Rescored(msgspec.Struct, kw_only=True):
     report: Report
     judging: JudgedRun | None = None
 
+    @property
+    def code(self) -> int:
+        """The exit code: 1 when a panel came to no verdict at all."""
+        return 1 if self.judging is not None and not any(self.judging.panel.verdicts.values()) else 0
+
 
 @dataclass(frozen=True)
 class EvalCommand:
@@ -213,7 +218,7 @@ class EvalCommand:
                 report = write_report(folder, job.config)
             status = "done"
         except KeyboardInterrupt:
-            status = "interrupted"
+            status, report = "interrupted", None
             with suppress(OSError):
                 output.talk(f"interrupted; go on with `harnessctl eval --resume {folder.path}`")
         except BaseException as error:
@@ -357,7 +362,12 @@ def rescore_run(run: Path, overrides: Sequence[str] = (), *, project: Path | Non
             drop_judging(folder.path)
         else:
             before: list[Score] = list(read_records(folder.path, "scores"))
-            judging = judge_folder(folder, root_for(project, known), keys)
+            try:
+                judging = judge_folder(folder, root_for(project, known), keys)
+            except KeyboardInterrupt:
+                with suppress(OSError):
+                    output.talk("no score was changed; votes that were given are not asked again")
+                raise
             after: list[Score] = list(read_records(folder.path, "scores"))
             changed = sum(one != other for one, other in zip_longest(before, after))
     report = write_report(folder, config)
@@ -373,6 +383,8 @@ def show(report: Report) -> None:
     )
     if report.edited is not None:
         output.table(*report.edited.table())
+    if report.scorer != "rules":
+        output.talk(f"Acc and Eff by {report.scorer}")
     output.talk(f"scored {percent(report.coverage)} %  " + "  ".join(f"{name} {n}" for name, n in report.stops.items()))
     if report.usage.prompt_tokens:
         output.talk(report.usage.told())

@@ -131,7 +131,8 @@ def said(vote: Vote) -> str:
 def show_judging(done: JudgedRun) -> None:
     """The tables of a judged run, on stdout; what is to be said of it, on stderr."""
     for table in run_tables(done.panel, done.rules):
-        output.table(table.head, table.rows, title=table.title)
+        output.data(table.title)  # a title of the table's own would wrap at the table's width
+        output.table(table.head, table.rows)
     for line in panel_lines(done.panel):
         output.talk(line)
 

@@ -234,6 +234,7 @@ def test_eval_and_rescore_by_a_panel_and_back(root: Path, capsys: pytest.Capture
     text = (run / "judging.md").read_text()
     assert "it sees the reply and what the host was shown, no gold" in text
     assert "| c | 0/6 |" in text
+    assert "Acc and Eff are those of panel@" in (run / "report.md").read_text()
     judged = (run / "scores.jsonl").read_bytes()
     record = orjson.loads((run / "run.json").read_bytes())
     assert record["status"] == "done"
