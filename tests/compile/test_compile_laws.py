@@ -179,6 +179,7 @@ SOURCES = [
     *Path(__file__).parents[2].glob("harnessctl/compile/*.py"),
     *Path(__file__).parents[2].glob("harnessctl/augment/*.py"),
     *Path(__file__).parents[2].glob("harnessctl/evaluate/judging/*.py"),
+    Path(__file__).parents[2] / "harnessctl/evaluate/suite_manifests.py",
 ]
 
 
