@@ -83,7 +83,7 @@ def _read(
     path: Path, root: Path | None, operators: Mapping[str, Operator], faults: Faults
 ) -> tuple[Document, Envelope] | None:
     """The envelope in a file, checked as far as that goes without a harness; None when it is not one."""
-    read = read_manifest(path, "Envelope", Envelope, faults, name=shown(path, root))
+    read = read_manifest(path, "Envelope", Envelope, faults, name=shown(path, root), misnamed="envelope-name")
     if read is None:
         return None
     document, envelope = read

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,25 @@ import msgspec
 from harnessctl import recipes
 from harnessctl.cli import output
 from harnessctl.cli.asked_set import QUIET_S, building, set_digest_of, tell_set
+from harnessctl.cli.judging import (
+    RescoreConfig,
+    judge_folder,
+    known_of,
+    open_jury,
+    rescore_config,
+    root_for,
+    show_judging,
+)
 from harnessctl.cli.process import ended_by_signals, stdout_kept_for_data, undisturbed
 from harnessctl.cli.progress import Progress
 from harnessctl.cli.project import judge_source, open_bundle, project_root
-from harnessctl.errors import HarnessctlError, RecordError, StorageError, UsageError
+from harnessctl.errors import HarnessctlError, StorageError, UsageError
 from harnessctl.evaluate.config import EvalConfig
 from harnessctl.evaluate.evaluation import REPORT, Evaluated, check, counts_of, evaluate, size_of, write_report
 from harnessctl.evaluate.files import drop_unanswered, path_of, read_records
 from harnessctl.evaluate.gate import gated
 from harnessctl.evaluate.job import Job, judges_for
+from harnessctl.evaluate.judging.run_scores import RULES, JudgedRun, drop_judging
 from harnessctl.evaluate.outcome import Outcome
 from harnessctl.evaluate.report import Report, cells, percent
 from harnessctl.evaluate.rescoring import rescore
@@ -30,11 +41,12 @@ from harnessctl.evaluate.sets import set_named
 from harnessctl.evaluate.setting import Setting
 from harnessctl.evaluate.suite_manifests import settled, suite_manifest
 from harnessctl.records.run import Run
+from harnessctl.records.score import Score
 from harnessctl.runs import RunFolder, git_commit, package_versions, utc_now
 
 RECORDS = "scores.jsonl"
 #: Keys that change nothing of what an item comes to, and so may differ when a run is resumed.
-FREE_KEYS = frozenset({"workers", "retries", "fail_on_error", "cache"})
+FREE_KEYS = frozenset({"workers", "retries", "fail_on_error", "cache", "judge", "judge_workers", "judge_tries"})
 
 
 class Rescored(msgspec.Struct, kw_only=True):
@@ -44,6 +56,12 @@ class Rescored(msgspec.Struct, kw_only=True):
     items: int
     changed: int
     report: Report
+    judging: JudgedRun | None = None
+
+    @property
+    def code(self) -> int:
+        """The exit code: 1 when a panel came to no verdict at all."""
+        return 1 if self.judging is not None and not any(self.judging.panel.verdicts.values()) else 0
 
 
 @dataclass(frozen=True)
@@ -130,6 +148,9 @@ class EvalCommand:
         judges |= {} if edited is None else judges_for(edited, judge_source(edited, root))
         job = Job(root, bundle, config, judges, edited)
         check(job)
+        if config.judge is not None:
+            # What is wrong with the roles leaves no run behind.
+            open_jury(root, config.judge, policy=f"{config.policy}:{config.model.name}")
         with job.setting() as setting, ended_by_signals():
             if self.resume is not None:
                 _check_same(RunFolder.open(self.resume), job, setting.world.digest, plain)
@@ -145,10 +166,16 @@ class EvalCommand:
             show(done.report)
             if done.gate is not None:
                 output.talk(done.gate.told())
+            if done.judging is not None:
+                show_judging(done.judging)
             output.data(str(folder.path / REPORT))
         return done
 
     def _carry_out(self, job: Job, folder: RunFolder, setting: Setting) -> Evaluated:
+        if self.resume is not None and (folder.path / RULES).is_file():
+            # New items get the rules' scores first, and no file of scores has two scorers.
+            rescore(folder.path, writes=setting.writes, loader=setting.loader)
+            drop_judging(folder.path)
         unanswered = drop_unanswered(folder.path) if self.resume is not None else 0
         before = sum(1 for _ in read_records(folder.path, "scores"))
         if self.resume is not None:
@@ -178,12 +205,16 @@ class EvalCommand:
                 )
 
         report: Report | None = None
+        judging: JudgedRun | None = None
         try:
             with progress, stdout_kept_for_data():
                 report = evaluate(job, folder, setting, on_done=on_done, on_retry=on_retry)
+            if job.config.judge is not None:
+                judging = judge_folder(folder, job.root, judge_keys(job.config))
+                report = write_report(folder, job.config)
             status = "done"
         except KeyboardInterrupt:
-            status = "interrupted"
+            status, report = "interrupted", None
             with suppress(OSError):
                 output.talk(f"interrupted; go on with `harnessctl eval --resume {folder.path}`")
         except BaseException as error:
@@ -201,7 +232,14 @@ class EvalCommand:
             folder.finish(status)
         gate = suite_manifest(job.root, job.config.suite).gate
         came = None if report is None or gate is None else gated(report, gate)
-        return Evaluated(run=str(folder.path), status=status, counts=folder.record.counts, report=report, gate=came)
+        return Evaluated(
+            run=str(folder.path),
+            status=status,
+            counts=folder.record.counts,
+            report=report,
+            gate=came,
+            judging=judging,
+        )
 
     def _folder(self, job: Job, setting: Setting, plain: dict[str, Any]) -> RunFolder:
         """A new run's folder, or the one to resume."""
@@ -243,6 +281,11 @@ class EvalCommand:
         return RunFolder.create(job.root, record, recipes.to_yaml(plain), folder=self.run_dir)
 
 
+def judge_keys(config: EvalConfig) -> RescoreConfig:
+    """The keys of the pass of judges at the end of an evaluation."""
+    return RescoreConfig(judge=config.judge, workers=config.judge_workers, tries=config.judge_tries)
+
+
 def _run_of(path: Path) -> RunFolder:
     """The run folder at `path`. UsageError when another job made it."""
     folder = RunFolder.open(path)
@@ -269,26 +312,30 @@ def _tell_user(setting: Setting, n: int) -> None:
         output.talk(f"    hint: `harnessctl world sample user=llm n={n} seed={setting.config.seed}` asks for them")
 
 
-class _Known(msgspec.Struct):
-    """What run.json tells a scorer of the harness."""
-
-    writes: list[str] = []
-    loader: str = "load_skill"
-
-
-def rescore_run(run: Path) -> Rescored:
-    """Score a run's records again and write its report anew."""
+def rescore_run(run: Path, overrides: Sequence[str] = (), *, project: Path | None = None) -> Rescored:
+    """Score a run's records again, by the rules or by a judge role, and write its report anew."""
     folder = _run_of(run)
     config = recipes.typed(_config_of(folder), EvalConfig, job="eval")
-    try:
-        known = msgspec.convert(folder.record.extra, _Known)
-    except msgspec.ValidationError as error:
-        raise RecordError(f"{folder.path / 'run.json'}: extra: {error}") from error
+    known = known_of(folder)
+    keys = rescore_config(_root(project), overrides)
+    judging: JudgedRun | None = None
     with folder.held(RECORDS):
-        changed = rescore(folder.path, writes=known.writes, loader=known.loader)
+        if keys.judge is None:
+            changed = rescore(folder.path, writes=known.writes, loader=known.loader)
+            drop_judging(folder.path)
+        else:
+            before: list[Score] = list(read_records(folder.path, "scores"))
+            try:
+                judging = judge_folder(folder, root_for(project, known), keys)
+            except KeyboardInterrupt:
+                with suppress(OSError):
+                    output.talk("no score was changed; votes that were given are not asked again")
+                raise
+            after: list[Score] = list(read_records(folder.path, "scores"))
+            changed = sum(one != other for one, other in zip_longest(before, after))
     report = write_report(folder, config)
     output.talk(f"{output.plural(changed, 'score')} changed: {path_of(folder.path, 'scores')}")
-    return Rescored(run=str(folder.path), items=report.total.items, changed=changed, report=report)
+    return Rescored(run=str(folder.path), items=report.total.items, changed=changed, report=report, judging=judging)
 
 
 def show(report: Report) -> None:
@@ -299,6 +346,8 @@ def show(report: Report) -> None:
     )
     if report.edited is not None:
         output.table(*report.edited.table())
+    if report.scorer != "rules":
+        output.talk(f"Acc and Eff by {report.scorer}")
     output.talk(f"scored {percent(report.coverage)} %  " + "  ".join(f"{name} {n}" for name, n in report.stops.items()))
     if report.usage.prompt_tokens:
         output.talk(report.usage.told())

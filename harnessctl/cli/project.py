@@ -91,11 +91,13 @@ def discover(name: str, spec: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def validate_all(root: Path) -> Faults:
-    """Every fault of the project: the manifests, the tables and queries of its worlds, its envelopes and operators."""
+    """Every fault of the project: the manifests, the tables and queries of its worlds, its envelopes and operators, its
+    roles."""
     from harnessctl.augment.envelopes import check_envelopes
     from harnessctl.compile import validate_project
     from harnessctl.compile.revision import compiled as in_memory
     from harnessctl.errors import Faults
+    from harnessctl.evaluate.judging.roles import check_roles
     from harnessctl.evaluate.suite_manifests import check_suites
     from harnessctl.manifests.locate import find_sources
     from harnessctl.simulate.validating import check_world
@@ -108,4 +110,5 @@ def validate_all(root: Path) -> Faults:
             faults.extend(check_world(root / source.path, (lambda name: in_memory(root, name)) if compiles else None))
     faults.extend(check_envelopes(root).items)
     faults.extend(check_suites(root).items)
+    faults.extend(check_roles(root, (lambda name: in_memory(root, name)) if compiles else None).items)
     return faults

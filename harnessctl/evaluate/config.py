@@ -70,6 +70,9 @@ class EvalConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     flaw: str | None = None
     flaw_rate: Rate = 1.0
     limits: LimitsConfig = msgspec.field(default_factory=LimitsConfig)
+    judge: Literal["panel", "reward", "rejection"] | None = None
+    judge_workers: Annotated[int, Meta(ge=1, le=256)] = 8
+    judge_tries: Annotated[int, Meta(ge=1, le=20)] = 3
 
     @property
     def items(self) -> str:

@@ -17,6 +17,7 @@ from harnessctl.evaluate.config import EvalConfig
 from harnessctl.evaluate.files import EvalFiles
 from harnessctl.evaluate.gate import Gated
 from harnessctl.evaluate.job import Job
+from harnessctl.evaluate.judging.run_scores import JudgedRun
 from harnessctl.evaluate.outcome import Outcome
 from harnessctl.evaluate.repeats import repeated_id
 from harnessctl.evaluate.report import Report, markdown, report_of
@@ -40,6 +41,7 @@ class Evaluated(msgspec.Struct, kw_only=True):
     counts: dict[str, int]
     report: Report | None = None
     gate: Gated | None = None
+    judging: JudgedRun | None = None
 
     @property
     def code(self) -> int:

@@ -51,7 +51,7 @@ class Report(msgspec.Struct, kw_only=True):
     are the commonest of each dimension, [dimension, reason, count]; `unscored` says why items have no score at all.
     `columns` are the metrics of the tables with their headings; `levels` has a row for each level of a built set,
     `findings` counts errors of naturalness by kind, `edited` compares them under two harnesses, and `cases` are replies
-    under both.
+    under both. `scorer` is who gave Accuracy and Effectiveness: the rules, or a panel.
     """
 
     suite: str
@@ -74,6 +74,7 @@ class Report(msgspec.Struct, kw_only=True):
     findings: dict[str, int] = {}
     edited: Edited | None = None
     cases: list[Case] = []
+    scorer: str = "rules"
 
 
 def row_of(scores: Iterable[Score]) -> Row:
@@ -125,6 +126,7 @@ def report_of(
         findings=findings_of(scores),
         edited=edited_of(scores),
         cases=cases_of(folder, CASES) if any(score.arm == "after" for score in scores) else [],
+        scorer=", ".join(sorted({score.scorer for score in scores})) or "rules",
     )
 
 
@@ -191,6 +193,8 @@ def markdown(report: Report) -> str:
         lines += _table(("asked", "before", "after"), [tuple(map(_cell, case)) for case in cases]) if cases else []
     elif report.findings:
         lines += _table(("error", "count"), [(kind, str(count)) for kind, count in report.findings.items()])
+    if report.scorer != "rules":
+        lines += [f"Acc and Eff are those of {report.scorer}; judging.md says how far it agrees with the rules.", ""]
     lines += [
         f"Scored: {percent(report.coverage)} % of {report.total.items} items. "
         f"Endings: {', '.join(f'{name} {count}' for name, count in report.stops.items())}.",

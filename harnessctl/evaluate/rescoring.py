@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import msgspec
@@ -21,6 +21,14 @@ from harnessctl.trajectory import read_trajectories
 _encoder = msgspec.json.Encoder()
 
 
+class Rescored(msgspec.Struct, kw_only=True):
+    """Scores made anew, and those that were on disk; `is_kept` says whether there was a file of them."""
+
+    before: list[Score]
+    after: list[Score]
+    is_kept: bool
+
+
 def rescore(folder: Path, *, writes: Collection[str] = (), loader: str = "load_skill") -> int:
     """Replace scores.jsonl, atomically; returns how many scores changed. `writes` names the harness's tools that write,
     `loader` the one that loads skills.
@@ -28,6 +36,20 @@ def rescore(folder: Path, *, writes: Collection[str] = (), loader: str = "load_s
     Where scores.jsonl is gone, every trajectory is scored. RecordError, and nothing is replaced, when the folder holds no
     scenarios, or its files are not of the same items.
     """
+    found = scores_by_rules(folder, writes=writes, loader=loader)
+    write_scores(path_of(folder, "scores"), found.after)
+    if not found.is_kept:
+        return len(found.after)
+    return sum(one != other for one, other in zip(found.before, found.after, strict=True))
+
+
+def write_scores(path: Path, scores: Iterable[Score]) -> None:
+    """Replace a file of scores, atomically."""
+    write_atomic(path, b"".join(_encoder.encode(score) + b"\n" for score in scores))
+
+
+def scores_by_rules(folder: Path, *, writes: Collection[str] = (), loader: str = "load_skill") -> Rescored:
+    """The scores of a run by the rules, replacing nothing; see `rescore`."""
     scorer = RuleScorer(writes, loader=loader)
     scenarios: list[Scenario] = list(read_records(folder, "scenarios"))
     if not scenarios:
@@ -58,9 +80,7 @@ def rescore(folder: Path, *, writes: Collection[str] = (), loader: str = "load_s
         after.append(score)
     if is_kept and len(after) < len(before):
         raise _short(folder, "scenarios" if len(scenarios) < len(before) else "trajectories", len(after))
-    lines = [_encoder.encode(score) for score in after]
-    write_atomic(path_of(folder, "scores"), b"".join(line + b"\n" for line in lines))
-    return sum(one != other for one, other in zip(before, after, strict=True)) if is_kept else len(after)
+    return Rescored(before=before, after=after, is_kept=is_kept)
 
 
 def _short(folder: Path, name: str, count: int) -> RecordError:

@@ -66,7 +66,7 @@ def settled(config: dict[str, Any], suite: Suite) -> dict[str, Any]:
 
 
 def _read(path: Path, root: Path | None, faults: Faults) -> Suite | None:
-    read = read_manifest(path, "Suite", Suite, faults, name=shown(path, root))
+    read = read_manifest(path, "Suite", Suite, faults, name=shown(path, root), misnamed="suite-name")
     if read is None:
         return None
     document, suite = read

@@ -25,6 +25,8 @@ OTHER_FOLDERS = frozenset({"envelopes", "mappings", "suites", "plans"})
 #: A folder below manifests/worlds/ for files that a world's manifest names under `simulation.families`.
 FAMILIES = "families"
 LOCK_NAME = "harness.lock"
+#: Which models teach and judge; other commands read it.
+ROLES = "manifests/roles.yaml"
 DEFAULT_HARNESS = "harness"
 
 
@@ -116,7 +118,7 @@ def look(root: Path, path: str) -> Literal["file", "folder", "other", "nothing",
 def _manifests(root: Path, faults: Faults) -> Iterator[SourceFile]:
     for path in _walk(root, "manifests", faults):
         parts = path.split("/")[1:]
-        if parts[0] in OTHER_FOLDERS and len(parts) > 1:
+        if path == ROLES or (parts[0] in OTHER_FOLDERS and len(parts) > 1):
             continue
         if parts[0] == "worlds" and FAMILIES in parts[1:-1]:
             continue

@@ -35,11 +35,13 @@ def _types() -> dict[str, Any]:
         hooks,
         mapping,
         prompt,
+        roles,
         skill,
         suite,
         tools,
         world,
     )
+    from harnessctl.records.calibration import CalibrationItem
     from harnessctl.records.comment import CommentInput
     from harnessctl.records.lineage import Lineage
     from harnessctl.records.scenario import Scenario
@@ -47,6 +49,7 @@ def _types() -> dict[str, Any]:
     from harnessctl.records.set_card import SetCard
     from harnessctl.records.sft_data import Card, Harvest
     from harnessctl.records.trajectory import Trajectory
+    from harnessctl.records.vote import Vote
 
     return {
         "Harness": harness.Harness,
@@ -60,6 +63,7 @@ def _types() -> dict[str, Any]:
         "Envelope": envelope.Envelope,
         "Suite": suite.Suite,
         "LogMapping": mapping.LogMapping,
+        "Roles": roles.Roles,
         "CommentInput": CommentInput,
         "Trajectory": Trajectory,
         "Bundle": Bundle,
@@ -68,6 +72,8 @@ def _types() -> dict[str, Any]:
         "Score": Score,
         "SetItem": SetItem,
         "SetCard": SetCard,
+        "Vote": Vote,
+        "CalibrationItem": CalibrationItem,
         "Lineage": Lineage,
         "SftData": Card,
         "SftHarvest": Harvest,

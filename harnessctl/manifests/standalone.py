@@ -21,9 +21,11 @@ def shown(path: Path, root: Path | None) -> str:
     return str(path)
 
 
-def read_manifest(path: Path, kind: str, spec: type[T], faults: Faults, *, name: str) -> tuple[Document, T] | None:
+def read_manifest(
+    path: Path, kind: str, spec: type[T], faults: Faults, *, name: str, misnamed: str
+) -> tuple[Document, T] | None:
     """The manifest of a kind in a file that is called by its name (`name`: how the file is shown); None, and faults, where
-    it is not one. A name that is not the file's is a fault, `<kind>-name`, beside what is given back."""
+    it is not one. A name that is not the file's is a fault, `misnamed`, beside what is given back."""
     if not path.is_file():
         faults.add(Fault(name, 0, 0, "source-unreadable", "the file cannot be read: it is no regular file"))
         return None
@@ -40,8 +42,7 @@ def read_manifest(path: Path, kind: str, spec: type[T], faults: Faults, *, name:
         return None
     called = document.get("name")
     if called != path.stem:
-        noun = kind.lower()
         hint = f"write name: {path.stem}, or rename the file"
-        message = f"the {noun}'s name is not its file's"
-        faults.add(document.fault(f"{noun}-name", message, "name", got=called, allowed=path.stem, hint=hint))
+        message = f"the {kind.lower()}'s name is not its file's"
+        faults.add(document.fault(misnamed, message, "name", got=called, allowed=path.stem, hint=hint))
     return document, manifest

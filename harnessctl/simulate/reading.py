@@ -203,8 +203,9 @@ def _messages(hook: Hook, surface: SurfaceView) -> list[str]:
 
 def _tells_nothing(value: Any, arguments: dict[str, Any]) -> bool:
     """Whether a result has null or empty texts where it should say something; an empty list says that there is none."""
-    said = {(type(leaf), leaf) for leaf in _leaves(list(arguments.values()))}  # true is not 1
-    leaves = [leaf for leaf in _leaves(value) if (type(leaf), leaf) not in said]
+    said = list(arguments.values())
+    # True is equal to 1, and says something all the same.
+    leaves = [leaf for leaf in _leaves(value) if isinstance(leaf, bool) or leaf not in said]
     return bool(leaves) and all(leaf is None or leaf == "" for leaf in leaves)
 
 

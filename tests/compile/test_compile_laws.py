@@ -178,6 +178,8 @@ SOURCES = [
     *Path(__file__).parents[2].glob("harnessctl/manifests/*.py"),
     *Path(__file__).parents[2].glob("harnessctl/compile/*.py"),
     *Path(__file__).parents[2].glob("harnessctl/augment/*.py"),
+    *Path(__file__).parents[2].glob("harnessctl/evaluate/judging/*.py"),
+    Path(__file__).parents[2] / "harnessctl/evaluate/suite_manifests.py",
 ]
 
 

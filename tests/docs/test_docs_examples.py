@@ -32,6 +32,8 @@ KINDS = {
     "variation.jsonl": "Variation",
     "scenario.jsonl": "Scenario",
     "score.jsonl": "Score",
+    "vote.jsonl": "Vote",
+    "calibration.jsonl": "CalibrationItem",
     "lineage.jsonl": "Lineage",
     "sft-data.jsonl": "SftData",
     "sft-harvest.jsonl": "SftHarvest",

@@ -15,7 +15,8 @@ def test_every_shipped_recipe_composes_and_says_how_to_run_it(path: Path):
     head = list(takewhile(lambda line: line.startswith("#"), path.read_text().splitlines()))
     assert head[0] == "# @package _global_"
     job = path.parent.name
-    assert any(f"harnessctl {job.replace('-', ' ')}" in line or f"harnessctl train {job}" in line for line in head)
+    commands = (f"harnessctl {job.replace('-', ' ')}", f"harnessctl train {job}", f"harnessctl eval {job}")
+    assert any(command in line for command in commands for line in head)
     assert recipes.compose(None, path.parent.name, [f"recipe={path.stem}"])
 
 
