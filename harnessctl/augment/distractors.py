@@ -9,12 +9,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from harnessctl.augment.languages import Language
-from harnessctl.errors import Faults
-from harnessctl.manifests.load import load_yaml
+from harnessctl.manifests.packaged import packaged_yaml
 
 MODULE = "harnessctl_distractors"
 SOURCE = '''"""Tools that a variant has beside those of its harness; made by augmentation. They do nothing."""
@@ -54,14 +52,8 @@ def distractors(language: Language) -> tuple[Distractor, ...]:
     return tuple(_distractor(entry, language) for entry in _file())
 
 
-@functools.cache
 def _file() -> list[dict[str, Any]]:
-    path = Path(__file__).with_name("distractors.yaml")
-    faults = Faults()
-    document = load_yaml(path.name, path.read_bytes(), faults)
-    faults.raise_if_errors()
-    assert document is not None
-    found: list[dict[str, Any]] = document.value["tools"]
+    found: list[dict[str, Any]] = packaged_yaml(__file__, "distractors.yaml")["tools"]
     return found
 
 

@@ -11,7 +11,6 @@ import re
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from harnessctl.augment.languages import Language, languages
@@ -21,8 +20,7 @@ from harnessctl.augment.stream import Stream
 from harnessctl.augment.words import parts_of, words_of
 from harnessctl.bundle.state import HarnessState, Part, Rule, Skill
 from harnessctl.bundle.text import Text
-from harnessctl.errors import Faults
-from harnessctl.manifests.load import load_yaml
+from harnessctl.manifests.packaged import packaged_yaml
 
 PoolName = Literal["synthetic", "noise"]
 #: How many rules a skill of the pool has, from and to.
@@ -57,14 +55,8 @@ class Style:
     has_lead: bool
 
 
-@functools.cache
 def _file() -> dict[str, Any]:
-    path = Path(__file__).with_name("skill_pool.yaml")
-    faults = Faults()
-    document = load_yaml(path.name, path.read_bytes(), faults)
-    faults.raise_if_errors()
-    assert document is not None
-    found: dict[str, Any] = document.value
+    found: dict[str, Any] = packaged_yaml(__file__, "skill_pool.yaml")
     return found
 
 

@@ -12,7 +12,6 @@ import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -23,8 +22,7 @@ from harnessctl.augment.operators.tool_distract import GROUP, style_of
 from harnessctl.augment.words import parts_of
 from harnessctl.bundle.state import HarnessState, Tool
 from harnessctl.bundle.text import Text
-from harnessctl.errors import Faults
-from harnessctl.manifests.load import load_yaml
+from harnessctl.manifests.packaged import packaged_yaml
 from harnessctl.runtime.code import Code
 
 MODULE = "harnessctl_twins"
@@ -109,14 +107,8 @@ def scopes(language: Language) -> tuple[Scope, ...]:
     return tuple(found)
 
 
-@functools.cache
 def _file() -> list[dict[str, Any]]:
-    path = Path(__file__).with_name("twins.yaml")
-    faults = Faults()
-    document = load_yaml(path.name, path.read_bytes(), faults)
-    faults.raise_if_errors()
-    assert document is not None
-    found: list[dict[str, Any]] = document.value["scopes"]
+    found: list[dict[str, Any]] = packaged_yaml(__file__, "twins.yaml")["scopes"]
     return found
 
 

@@ -46,6 +46,7 @@ class EvalConfig(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     model: ModelConfig
     sampling: SamplingConfig
     set: str | None = None
+    metrics: list[str] = []
     edit: str | None = None
     harness: str | None = None
     policy: PolicyName = "oracle"

@@ -18,6 +18,7 @@ from harnessctl.evaluate.files import EvalFiles
 from harnessctl.evaluate.gate import Gated
 from harnessctl.evaluate.job import Job
 from harnessctl.evaluate.judging.run_scores import JudgedRun
+from harnessctl.evaluate.metrics import HEADINGS
 from harnessctl.evaluate.outcome import Outcome
 from harnessctl.evaluate.repeats import repeated_id
 from harnessctl.evaluate.report import Report, markdown, report_of
@@ -71,6 +72,8 @@ def check(job: Job) -> None:
         )
     if job.edited is not None and job.edited.digest == job.bundle.digest:
         raise UsageError(f"edit={config.edit} is the harness itself", hint="give the harness with the edit in it")
+    if unknown := [name for name in config.metrics if name not in HEADINGS]:
+        raise UsageError(f"no metric {unknown[0]!r}", hint=f"metrics: {', '.join(HEADINGS)}")
     if config.cache and config.is_at_once:
         raise UsageError(
             f"cache=true keeps answers that take time; policy={config.policy} answers at once", hint="cache=false"
@@ -134,9 +137,8 @@ def places_left(job: Job, setting: Setting, done: Sequence[str]) -> Sequence[int
     items = set_named(job.config.items).items(setting) if unseen else None
     left: list[int] = []
     for place in places:
-        if (
-            not unseen or items is None
-        ):  # what follows is not looked at: items are drawn to be told apart, and there may be millions
+        # What follows is not looked at: items are drawn to be told apart, and there may be millions.
+        if not unseen or items is None:
             return [*left, *places[place:]] if left else places[place:]
         name = repeated_id(items.id(place % size), place // size)
         if name in unseen:
@@ -159,7 +161,7 @@ def write_report(folder: RunFolder, config: EvalConfig) -> Report:
         policy=folder.record.policy or config.policy,
         harness=folder.record.harness or "",
         price=config.model.price,
-        columns=asked.columns,
+        columns={name: HEADINGS[name] for name in config.metrics} or asked.columns,
     )
     write_atomic(folder.path / REPORT, markdown(report).encode())
     return report

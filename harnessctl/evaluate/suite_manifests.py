@@ -55,7 +55,7 @@ def settled(config: dict[str, Any], suite: Suite) -> dict[str, Any]:
     """A resolved config of the job `eval`, what is null in it taken from the suite."""
     taken = dict(config)
     taken["set"] = suite.set if config.get("set") is None else config["set"]
-    for name in ("n", "repeats"):
+    for name in ("n", "repeats", "metrics"):
         if taken.get(name) is None:
             taken[name] = getattr(suite, name)
     for group in ("sampling", "limits"):
@@ -83,8 +83,8 @@ def _read(path: Path, root: Path | None, faults: Faults) -> Suite | None:
             )
         )
     known = [*METRICS, "coverage"]
-    for place in [("metrics", number) for number in range(len(suite.metrics))]:
-        _check_metric(document, place, suite.metrics[place[1]], known, faults)
+    for number, name in enumerate(suite.metrics):
+        _check_metric(document, ("metrics", number), name, [*METRICS], faults)
     for name in suite.gate.least if suite.gate is not None else ():
         _check_metric(document, ("gate", "least", name), name, known, faults)
     return suite

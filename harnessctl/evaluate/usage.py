@@ -7,10 +7,8 @@ bounds where there are such calls, and say so.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated
 
 import msgspec
-from msgspec import Meta
 
 from harnessctl.policies import PriceConfig
 from harnessctl.trajectory import Ended
@@ -20,7 +18,7 @@ class Usage(msgspec.Struct, kw_only=True):
     """Totals. `attempts` counts the tries of calls that were made again; `unknown` the calls whose tokens are not known;
     `cost` is in the currency of the prices, null without prices."""
 
-    calls: Annotated[int, Meta(ge=0)] = 0
+    calls: int = 0
     attempts: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0

@@ -1,10 +1,10 @@
-"""A chat endpoint on this machine that words every text it is given, and keeps what it was asked."""
+"""A chat endpoint on this machine that says what it is told to, and keeps what it was asked."""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -18,19 +18,23 @@ class Chat:
         self.asked = asked
 
 
+def worded(body: dict[str, Any]) -> str:
+    """Two wordings of the text that is asked about."""
+    text = json.loads(body["messages"][-1]["content"])["text"]
+    return json.dumps({"wordings": [f"hey, {text}", f"{text} please"]}, ensure_ascii=False)
+
+
 @contextmanager
-def chatting() -> Iterator[Chat]:
-    """The endpoint, until the block ends."""
+def chatting(says: Callable[[dict[str, Any]], str] = worded, **more: Any) -> Iterator[Chat]:
+    """The endpoint, until the block ends; `says` makes an answer of a request's body, `more` stands in each document."""
     asked: list[dict[str, Any]] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             asked.append(body)
-            text = json.loads(body["messages"][-1]["content"])["text"]
-            said = json.dumps({"wordings": [f"hey, {text}", f"{text} please"]}, ensure_ascii=False)
-            choice = {"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
-            data = json.dumps({"id": "x", "object": "chat.completion", "choices": [choice]}).encode()
+            choice = {"index": 0, "message": {"role": "assistant", "content": says(body)}, "finish_reason": "stop"}
+            data = json.dumps({"id": "x", "object": "chat.completion", "choices": [choice], **more}).encode()
             self.send_response(200)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(data)))

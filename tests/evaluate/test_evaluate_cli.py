@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
 import pytest
 
 from harnessctl.cli.main import main
+from tests.cli_world.chat_server import Chat, chatting
 
 KEYS = ("faults.timeout=0", "faults.malformed=0", "faults.denied=0", "faults.stale=0")
 
@@ -212,3 +214,101 @@ def test_an_altered_record_is_named(capsys: pytest.CaptureFixture[str], project:
     code, _, err = call(capsys, project, "rescore", str(project / "r"))
     assert code == 1
     assert "run.json: extra: " in err
+
+
+def scripted(project: Path, replies: int) -> tuple[str, ...]:
+    script = project / "script.jsonl"
+    script.write_text('{"content": "Hi."}\n' * replies)
+    return ("live-qa", "n=20", "policy=scripted", f"script={script}", *KEYS)
+
+
+def lines_of(path: Path) -> int:
+    return path.read_bytes().count(b"\n")
+
+
+def test_what_had_no_answer_is_asked_again_where_that_is_wanted(
+    capsys: pytest.CaptureFixture[str], project: Path
+) -> None:
+    keys = (*scripted(project, 12), "--run-dir", str(project / "r"))
+    code, _, err = call(capsys, project, "eval", *keys, "--retry-on-error", "2")
+    assert code == 0 and "had no answer and will be asked again: " in err and "script has run out" in err
+    assert "retries: 2" in (project / "r" / "config.yaml").read_text()
+    assert lines_of(project / "r" / "scores.jsonl") == 20
+
+
+def test_the_first_item_without_an_answer_stops_the_run_where_that_is_wanted(
+    capsys: pytest.CaptureFixture[str], project: Path
+) -> None:
+    keys = (*scripted(project, 12), "--run-dir", str(project / "r"))
+    code, _, err = call(capsys, project, "eval", *keys, "--fail-on-error")
+    assert code == 1 and "has no answer: " in err and f"eval --resume {project / 'r'}" in err
+    assert lines_of(project / "r" / "scores.jsonl") < 20
+    scripted(project, 500)
+    code, _, _ = call(capsys, project, "eval", "--resume", str(project / "r"))
+    assert code == 0 and lines_of(project / "r" / "scores.jsonl") == 20
+
+
+@pytest.fixture
+def chat() -> Iterator[Chat]:
+    with chatting(lambda body: "Hello and welcome!", usage={"prompt_tokens": 100, "completion_tokens": 10}) as server:
+        yield server
+
+
+def test_answers_of_an_earlier_run_are_taken_where_that_is_wanted(
+    capsys: pytest.CaptureFixture[str], project: Path, chat: Chat
+) -> None:
+    model = ("policy=openai", "model=openai", "model.name=m", f"model.base_url={chat.url}", "model.stream=false")
+    keys = ("eval", "live-qa", "n=3", "repeats=2", *model, *KEYS)
+    call(capsys, project, *keys, "cache=true", "--run-dir", str(project / "first"))
+    asked = len(chat.asked)
+    assert asked >= 6
+    code, _, _ = call(capsys, project, *keys, "cache=true", "workers=3", "--run-dir", str(project / "second"))
+    assert code == 0 and len(chat.asked) == asked
+    record = orjson.loads((project / "second" / "run.json").read_bytes())
+    assert record["counts"]["cached"] == record["counts"]["items"] == 6
+    scores = [sorted((project / run / "scores.jsonl").read_bytes().splitlines()) for run in ("first", "second")]
+    assert scores[0] == scores[1]
+    call(capsys, project, *keys, "cache=true", "sampling.temperature=0.5")
+    assert len(chat.asked) == 2 * asked
+    call(capsys, project, *keys)
+    assert len(chat.asked) == 3 * asked
+
+
+def test_a_run_says_what_it_took_and_cost(capsys: pytest.CaptureFixture[str], project: Path, chat: Chat) -> None:
+    model = ("policy=openai", "model=openai", "model.name=m", f"model.base_url={chat.url}", "model.stream=false")
+    code, out, _ = call(
+        capsys, project, "eval", "live-qa", "n=2", *model, "model.price={prompt: 10, completion: 100}", "--json", *KEYS
+    )
+    assert code == 0
+    calls = len(chat.asked)
+    usage = orjson.loads(out)["report"]["usage"]
+    assert (usage["calls"], usage["prompt_tokens"], usage["completion_tokens"]) == (calls, 100 * calls, 10 * calls)
+    assert usage["cost"] == pytest.approx(calls * (100 * 10 + 10 * 100) / 1e6)
+    assert f"cost {usage['cost']:.4f}" in (project / "runs" / "latest-eval" / "report.md").read_text()
+
+
+NIGHTLY = """apiVersion: harnessctl/v1
+kind: Suite
+name: nightly
+set: variant-qa
+n: 4
+metrics: [skill_selection, average]
+gate: {least: {skill_selection: 50}}
+"""
+
+
+def test_a_suite_of_ones_own_with_its_columns_and_its_gate(capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    folder = project / "manifests" / "suites"
+    folder.mkdir(parents=True)
+    (folder / "nightly.yaml").write_text(NIGHTLY)
+    code, out, err = call(capsys, project, "eval", "nightly", *KEYS)
+    assert code == 0 and "gate passed" in err
+    assert "Skill" in out and "AVG" in out and "Acc" not in out
+    assert out.index("Skill") < out.index("AVG")
+    # A missed gate stops no other suite, and is the exit code all the same.
+    code, out, _ = call(capsys, project, "eval", "nightly", "live-qa", "n=3", "flaw=wrong-skill", "--json", *KEYS)
+    done = orjson.loads(out)
+    assert code == 3 and [one["report"]["suite"] for one in done] == ["nightly", "live-qa"]
+    assert done[0]["gate"]["missed"][0]["metric"] == "skill_selection" and done[1]["gate"] is None
+    code, _, err = call(capsys, project, "eval", "nightly", "metrics=[averag]")
+    assert code == 2 and "no metric 'averag'" in err

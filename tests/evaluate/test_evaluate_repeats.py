@@ -90,7 +90,7 @@ def test_repeats_meet_the_same_faults() -> None:
             asked.append(request_id)
 
     for name in ("a-1", "a-1#2", "a-1#13"):
-        SameFaults(Listening()).draw(name, None, {}, 0)  # type: ignore[arg-type]
+        SameFaults(Listening()).draw(name, None, {}, 0)
     assert asked == ["a-1"] * 3
 
 

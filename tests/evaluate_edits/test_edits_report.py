@@ -18,7 +18,7 @@ def score(name: str, arm: str, *kinds: str, scored: bool = True) -> Score:
     found = [Finding(kind=kind, start=0, end=1, text="x") for kind in kinds]
     rubrics = {"NAT": not kinds} if scored else {}
     return Score(
-        id=name, scenario=name, scorer="rules", bundle="b", arm=arm, rubrics=rubrics, findings=found,  # type: ignore[arg-type]
+        id=name, scenario=name, scorer="rules", bundle="b", arm=arm, rubrics=rubrics, findings=found,
     )  # fmt: skip
 
 

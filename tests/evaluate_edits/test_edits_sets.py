@@ -123,7 +123,7 @@ WRITER = Tool(name="put", description=[], group="g", effect="write")
 
 def asked(kind: str, *, arm: str = "") -> Scenario:
     gold = Gold(calls=[GoldCall(tool="get"), GoldCall(tool="put")])
-    task = Task(set="x", rubrics=[Natural(id="NAT")], situation=kind, arm=arm)  # type: ignore[arg-type]
+    task = Task(set="x", rubrics=[Natural(id="NAT")], situation=kind, arm=arm)
     request = CommentInput(id="r", text="?")
     return Scenario(id="r", request=request, harness="h", intent="i", family="f", language="en", gold=gold, task=task)
 

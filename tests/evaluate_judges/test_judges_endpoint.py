@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from judge_endpoint import FAILURES, JudgeEndpoint, Says
+from judge_endpoint import FAILURES, JudgeEndpoint
 from judge_project import answer, case, jury_of
 
 from harnessctl.bundle.files import Bundle
@@ -105,7 +105,8 @@ def test_one_voter_of_three_that_is_down_still_leaves_verdicts_where_the_others_
 
 @pytest.mark.parametrize("said", ["lovely", '{"id": "x', "7"])
 def test_endpoints_that_talk_nonsense_are_causes_not_scores(root: Path, judge: Bundle, said: str):
-    says: Says = lambda item, number: said  # noqa: E731
+    def says(item: str, number: int) -> str:
+        return said
 
     async def main() -> list[list[Vote]]:
         async with JudgeEndpoint(says) as endpoint:

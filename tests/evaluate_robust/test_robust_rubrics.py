@@ -23,7 +23,7 @@ ACQ = Addresses(id="ACQ", about=["89 yuan", "link 3"], units=["yuan"])
 
 
 def verdict(rubric: Checked, run: Trajectory, right: Gold | None = None, **fields: Any) -> tuple[bool, list[str]]:
-    task = Task(set="made-up", rubrics=[rubric])  # type: ignore[list-item]
+    task = Task(set="made-up", rubrics=[rubric])
     asked = msgspec.structs.replace(scenario(gold() if right is None else right, **fields), task=task)
     assert isinstance(asked, Scenario)
     found = Verdicts(run, asked, task)

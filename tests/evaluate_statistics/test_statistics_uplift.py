@@ -79,7 +79,7 @@ CSV = "visitor,ipv,arm\na,1,react\nb,3,react\nc,2,harness\nd,4,harness\na,1,reac
 def read(path: Path, text: str, **given: str | float | None) -> tuple[Visitors, Visitors]:
     path.write_text(text)
     columns = {"visitor": "visitor", "metric": "ipv", "arm": "arm", "control": "react", "treatment": "harness"}
-    return read_arms(path, **(columns | given))  # type: ignore[arg-type]
+    return read_arms(path, **(columns | given))
 
 
 def test_csv_and_json_lines_say_the_same(tmp_path: Path) -> None:

@@ -17,14 +17,10 @@ from harnessctl.runtime.protocols import ModelReply, ModelRequest, Sampling
 Answer = bytes | Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
-class Server:
-    """Gives the n-th request the n-th answer: bytes, after which the connection is kept or closed as they say, or a
-    function that writes as it likes and after which the connection is closed. `seen` are (head, body) of each request."""
+class LocalServer:
+    """Listens on 127.0.0.1 while it is entered; `url` is its base. What it says is `_serve`'s."""
 
-    def __init__(self, *answers: Answer) -> None:
-        self.answers = list(answers)
-        self.seen: list[tuple[str, bytes]] = []
-        self.connections = 0
+    def __init__(self) -> None:
         self._writers: list[asyncio.StreamWriter] = []
 
     async def __aenter__(self) -> Self:
@@ -42,15 +38,25 @@ class Server:
         await self._server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        raise NotImplementedError
+
+
+class Server(LocalServer):
+    """Gives the n-th request the n-th answer: bytes, after which the connection is kept or closed as they say, or a
+    function that writes as it likes and after which the connection is closed. `seen` are (head, body) of each request."""
+
+    def __init__(self, *answers: Answer) -> None:
+        super().__init__()
+        self.answers = list(answers)
+        self.seen: list[tuple[str, bytes]] = []
+        self.connections = 0
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         self._writers.append(writer)
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
             while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode()
-                length = next(
-                    int(line[15:]) for line in head.splitlines() if line.lower().startswith("content-length:")
-                )
-                self.seen.append((head, await reader.readexactly(length)))
+                self.seen.append(await read_request(reader))
                 answer = self.answers[len(self.seen) - 1]
                 if callable(answer):
                     await answer(writer)
@@ -60,6 +66,13 @@ class Server:
                 if b"onnection: close" in answer:
                     break
         writer.close()
+
+
+async def read_request(reader: asyncio.StreamReader) -> tuple[str, bytes]:
+    """Head and body of the next request of a connection; IncompleteReadError where there is none."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode()
+    length = next(int(line[15:]) for line in head.splitlines() if line.lower().startswith("content-length:"))
+    return head, await reader.readexactly(length)
 
 
 def http(body: bytes | str, *, status: str = "200 OK", kind: str = "application/json", headers: str = "") -> bytes:

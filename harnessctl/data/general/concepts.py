@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 
 import msgspec
 
 from harnessctl.data.general.space import CONCEPTS_IN, Space, space_of
-from harnessctl.errors import Faults
-from harnessctl.manifests.load import load_yaml
+from harnessctl.manifests.packaged import packaged_yaml
 
 
 class Concept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -27,9 +25,4 @@ def concepts_of(space: Space) -> tuple[Concept, ...]:
 
 @functools.cache
 def _all() -> tuple[Concept, ...]:
-    path = Path(__file__).with_name("concepts.yaml")
-    faults = Faults()
-    document = load_yaml(path.name, path.read_bytes(), faults)
-    faults.raise_if_errors()
-    assert document is not None
-    return msgspec.convert(document.value, tuple[Concept, ...])
+    return msgspec.convert(packaged_yaml(__file__, "concepts.yaml"), tuple[Concept, ...])

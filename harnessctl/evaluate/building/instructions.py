@@ -9,14 +9,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from harnessctl.augment.stream import Stream
-from harnessctl.errors import Faults
-from harnessctl.manifests.load import load_yaml
+from harnessctl.manifests.packaged import packaged_yaml
 from harnessctl.records.scenario import Gold
 from harnessctl.records.task import Instruction
 from harnessctl.score.instructions import fault
@@ -59,14 +57,8 @@ def templates(language: str) -> tuple[Template, ...]:
     )
 
 
-@functools.cache
 def _file() -> list[dict[str, Any]]:
-    path = Path(__file__).with_name("instructions.yaml")
-    faults = Faults()
-    document = load_yaml(path.name, path.read_bytes(), faults)
-    faults.raise_if_errors()
-    assert document is not None
-    found: list[dict[str, Any]] = document.value["instructions"]
+    found: list[dict[str, Any]] = packaged_yaml(__file__, "instructions.yaml")["instructions"]
     return found
 
 

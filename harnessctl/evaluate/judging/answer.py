@@ -10,18 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from harnessctl.evaluate.judging.agreement import STEPS
 from harnessctl.records.vote import Cause
 from harnessctl.runtime.model_json import read_json
 from harnessctl.runtime.tools.http import MISSING, at_pointer
 
-#: What each score may be [4.2].
-SCALES: dict[str, tuple[float, ...]] = {"accuracy": (0.0, 1.0), "effectiveness": (0.0, 0.5, 1.0)}
 _SHOWN = 80
 
 
 @dataclass(slots=True, frozen=True)
 class Answer:
-    """Scores of the scales of `SCALES`."""
+    """Scores of the steps of each dimension [4.2]."""
 
     accuracy: float
     effectiveness: float
@@ -53,7 +52,7 @@ def read_answer(text: str, item: str, pointers: Mapping[str, str]) -> Answer | N
     if value["id"] != item:
         return NoAnswer("other-item", f"its id is {_shown(value['id'])}, and this item is {item!r}")
     scores: dict[str, float] = {}
-    for name, scale in SCALES.items():
+    for name, scale in STEPS.items():
         found = at_pointer(value, pointers.get(name, f"/{name}"))
         if found is MISSING or found is None:
             return NoAnswer("missing", f"it has no {name}")

@@ -9,11 +9,9 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from harnessctl.errors import Faults
-from harnessctl.manifests.load import load_yaml
+from harnessctl.manifests.packaged import packaged_yaml
 
 Span = tuple[int, int]
 
@@ -21,12 +19,7 @@ Span = tuple[int, int]
 @functools.cache
 def patterns() -> dict[str, re.Pattern[str]]:
     """By kind, one expression of all of its languages."""
-    path = Path(__file__).with_name("patterns.yaml")
-    faults = Faults()
-    document = load_yaml(path.name, path.read_bytes(), faults)
-    faults.raise_if_errors()
-    assert document is not None
-    kinds: dict[str, dict[str, list[str]]] = document.value
+    kinds: dict[str, dict[str, list[str]]] = packaged_yaml(__file__, "patterns.yaml")
     return {
         kind: re.compile("|".join(_whole(text, language) for language, texts in by.items() for text in texts), re.I)
         for kind, by in kinds.items()
